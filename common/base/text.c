@@ -178,15 +178,18 @@ const char *text_noun(uint64_t count, const char *one, const char *many)
 
 void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE])
 {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    size_t unit = 0;
-    double value = (double)bytes;
-    /* Not 1024: 1023.96 KiB would be printed as 1024.0. */
-    while (value >= 1023.95 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024;
+    static const char units[] = "BKMGTPE";
+    unsigned unit = 0, tenths = 0;
+    /* 1023.96 KiB would be printed as 1024.0. Only the last step is within 64 bits for sure. */
+    for (uint64_t amount = bytes; amount > 1023 || tenths > 10239; amount >>= 10) {
+        tenths = (unsigned)((amount * 10 + 512) >> 10);
         unit++;
     }
-    snprintf(ret_text, TEXT_BYTES_SIZE, "%.*f %s", unit == 0 ? 0 : 1, value, units[unit]);
+    if (unit == 0) {
+        snprintf(ret_text, TEXT_BYTES_SIZE, "%u B", (unsigned)bytes);
+    } else {
+        snprintf(ret_text, TEXT_BYTES_SIZE, "%u.%u %ciB", tenths / 10, tenths % 10, units[unit]);
+    }
 }
 
 void text_time(uint64_t seconds_since_epoch, char ret_text[TEXT_TIME_SIZE])

@@ -168,10 +168,9 @@ enum status store_commit(struct store *store, const void *data, size_t size)
 
 void store_begin_anew(struct store *store)
 {
-    if (store_is_ours(store) && store->loaded) {
+    if (store->loaded) {
         unlinkat(store->directory_fd, store->files.file_name, 0);
         store_remove_taken(store);
-        store->known = 0;
         store->loaded = false;
     }
     store_abort(store);

@@ -175,7 +175,8 @@ static void config_read_setting(enum setting_id id, config_lookup_fn lookup,
 }
 
 /* XDG base directory specification: "$HOME/.cache" where XDG_CACHE_HOME is not set; relative paths
- * are to be ignored. NULL: neither is an absolute path, or memory is out. */
+ * are to be ignored. A home that is not there (Debian's /nonexistent) is not for us to make. NULL:
+ * neither is an absolute path, or memory is out. */
 static char *config_default_root(config_lookup_fn lookup)
 {
     static const struct {
@@ -191,7 +192,9 @@ static char *config_default_root(config_lookup_fn lookup)
         const char *parent = text_or_null(lookup(parents[i].name));
         if (parent && parent[0] == '/') {
             char *root = NULL;
-            return asprintf(&root, "%s%s", parent, parents[i].suffix) < 0 ? NULL : root;
+            const bool is_there = i == 0 || faccessat(AT_FDCWD, parent, F_OK, 0) == 0;
+            return is_there && asprintf(&root, "%s%s", parent, parents[i].suffix) >= 0 ? root
+                                                                                       : NULL;
         }
         if (parent) {
             warn_of_value(&warned[i], parents[i].name, parent, "an absolute path",

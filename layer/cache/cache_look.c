@@ -37,8 +37,8 @@ static bool cache_writer_would_fit(const struct cache_writer *writer, size_t siz
     const struct device_report *report = writer->report;
     const uint64_t hits = stats_get(report->stats, STATS_pipelines_driver_hits);
     const uint64_t misses = stats_get(report->stats, STATS_pipelines_driver_misses);
-    return misses == 0 ||
-           (size - report->loaded_bytes) / misses * (hits + misses) <= writer->max_blob;
+    const uint64_t grown = size - report->loaded_bytes;
+    return misses == 0 || grown * (hits + misses) <= misses * writer->max_blob;
 }
 
 /* Data that may not be saved: the store is told once. */

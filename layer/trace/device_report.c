@@ -219,9 +219,11 @@ static void device_report_summarize(struct device_report *report)
         snprintf(found, sizeof found, "%" PRIu64 " %s, %" PRIu64 " %s", hits,
                  text_noun(hits, "hit", "hits"), misses, text_noun(misses, "miss", "misses"));
     }
-    log_tell("%s: %" PRIu64 " %s in %.1f ms, %" PRIu64 " shared, %s; %s", report->app, requested,
-             text_noun(requested, "pipeline", "pipelines"),
-             (double)(int64_t)stats_get(stats, STATS_pipelines_create_ns) / CLOCK_MS, shared, found,
+    /* Without the decimal point of the program's locale. */
+    const unsigned tenths =
+        (unsigned)(stats_get(stats, STATS_pipelines_create_ns) / (CLOCK_MS / 10));
+    log_tell("%s: %" PRIu64 " %s in %u.%u ms, %" PRIu64 " shared, %s; %s", report->app, requested,
+             text_noun(requested, "pipeline", "pipelines"), tenths / 10, tenths % 10, shared, found,
              saved);
 }
 

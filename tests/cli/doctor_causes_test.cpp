@@ -286,7 +286,8 @@ const Breakage breakages[] = {
     {"two_copies",
      {},
      "manifest",
-     "two copies of the layer: @/first.so is used, @/second.so is not",
+     "two copies of the layer, and it depends on the loader which one is used: @/first.so, "
+     "@/second.so",
      [](DoctorNames &test) {
          const std::string library = read_file(WARMPIPE_LIBRARY);
          test.put_manifest("a.json", test.put_library("first.so", library), true);
@@ -295,7 +296,8 @@ const Breakage breakages[] = {
     {"two_copies_one_of_a_package",
      {{"LD_LIBRARY_PATH", "@/lib"}},
      "manifest",
-     "two copies of the layer: @/first.so is used, @/lib/libVkLayer_warmpipe.so is not",
+     "two copies of the layer, and it depends on the loader which one is used: @/first.so, "
+     "@/lib/libVkLayer_warmpipe.so",
      [](DoctorNames &test) {
          const std::string library = read_file(WARMPIPE_LIBRARY);
          std::filesystem::create_directory(test.folder.path + "/lib");

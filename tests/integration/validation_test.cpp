@@ -95,7 +95,7 @@ TEST_F(ValidationTest, CompiledAheadFromRecipes)
 // Of a program of Vulkan 1.0 with VK_KHR_get_physical_device_properties2 as well.
 TEST_F(ValidationTest, CompiledAheadForAnOldProgram)
 {
-    const std::vector<std::string> command = {PIPELINES_CLIENT, "--api", "1.0"};
+    const std::vector<std::string> command = {PIPELINES_CLIENT, "--api", "1.0", "--properties2"};
     execute(command);
     const Outcome outcome = execute(after_prewarm(command));
     EXPECT_GE(outcome.stats_of()["pipelines"]["prewarmed"], 1);
@@ -108,6 +108,7 @@ TEST_F(ValidationTest, ReplayedByWarm)
 {
     for (const char *version : {"1.0", "1.1", "1.3"}) {
         client({"--api", version});
+        client({"--api", version, "--properties2"});
         remove_caches();
         const Outcome told = execute({WARMPIPE_TOOL, "warm"}, {Layer::absent});
         const std::string said = told.output + told.errors;

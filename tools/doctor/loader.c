@@ -240,8 +240,9 @@ static void libraries_tell_shadowed(struct doctor *doctor, const struct manifest
             continue;
         }
         if (first_path && path && strcmp(first_path, path) != 0) {
-            char *finding =
-                output_format("two copies of the layer: %s is used, %s is not", first_path, path);
+            char *finding = output_format(
+                "two copies of the layer, and it depends on the loader which one is used: %s, %s",
+                first_path, path);
             if (finding && (!*told || strcmp(finding, *told) != 0)) {
                 doctor_tell(doctor, VERDICT_PROBLEM, "manifest",
                             "remove one of them ('warmpipe uninstall', or the package)", "%s",

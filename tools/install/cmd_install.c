@@ -295,10 +295,11 @@ static bool install_all(struct install *install, bool always, bool copies)
     }
     bool done = install_check_owner(install);
     if (done && installed) {
-        output_message("the layer is installed already, by '%s', which this copy hides: repeat "
-                       "this after each update, or run 'warmpipe uninstall' and set "
-                       "WARMPIPE_ENABLE=1 for the session",
-                       own);
+        output_message(
+            "the layer is installed already, by '%s'; it depends on the loader which "
+            "copy is used: repeat this after each update, or run 'warmpipe uninstall' and set "
+            "WARMPIPE_ENABLE=1 for the session",
+            own);
     }
     /* The library first: the loader complains in every program about a manifest without one. */
     done = done && install_put_library(install, source);

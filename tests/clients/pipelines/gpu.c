@@ -17,7 +17,7 @@ VkInstance gpu_create_instance(const struct options *options)
     VkInstanceCreateInfo info = {.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
                                  .pApplicationInfo = &application};
     const char *properties2 = VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME;
-    if (options->api_version < VK_API_VERSION_1_1) { /* as programs of that version do */
+    if (options->properties2) {
         info.enabledExtensionCount = 1;
         info.ppEnabledExtensionNames = &properties2;
     }

@@ -22,6 +22,7 @@ static const char usage[] =
     "  --device I[,J…]       physical devices, one VkDevice each (0)\n"
     "  --two-devices         the same as --device 0,1\n"
     "  --api 1.0|1.1|1.2|1.3 the instance's version (1.3)\n"
+    "  --properties2         enable VK_KHR_get_physical_device_properties2, as programs of 1.0 do\n"
     "  --cache KIND          none | own | many=K | file=PATH | readback[=PATH] | merge=K\n"
     "                        own: one empty cache; many: K empty caches in turn; neither is read\n"
     "                        back. file: loaded and saved. readback: empty, read back, saved "
@@ -210,6 +211,7 @@ static const struct setting settings[] = {
     {"feedback", FLAG, MEMBER(feedback)},
     {"libraries", FLAG, MEMBER(libraries)},
     {"render-pass", FLAG, MEMBER(render_pass)},
+    {"properties2", FLAG, MEMBER(properties2)},
     {"allocator", FLAG, MEMBER(allocator)},
     {"verify", FLAG, MEMBER(verify)},
     {"idle-thread", FLAG, MEMBER(idle_thread)},

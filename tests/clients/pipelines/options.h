@@ -45,6 +45,7 @@ struct options {
     bool allocator;
     bool libraries;   /* graphics pipelines are linked from libraries */
     bool render_pass; /* even where dynamic rendering is to be had */
+    bool properties2; /* VK_KHR_get_physical_device_properties2 */
     bool verify;
     uint32_t delay_ms;      /* before the first pipeline */
     char *after_file;       /* NULL: nothing is waited for; it stays allocated */

@@ -63,7 +63,7 @@ std::vector<std::string> read_with(const Variables &variables, Check check)
 
 void expect_defaults(const struct config &config)
 {
-    EXPECT_EQ(text(config.root), "/home/u/.cache/warmpipe");
+    EXPECT_EQ(text(config.root), "/usr/.cache/warmpipe");
     EXPECT_EQ(config.app, nullptr);
     EXPECT_EQ(config.policy_path, nullptr);
     EXPECT_EQ(config.log_path, nullptr);
@@ -82,12 +82,12 @@ void expect_defaults(const struct config &config)
 
 TEST(Config, Defaults)
 {
-    EXPECT_TRUE(read_with({{"HOME", "/home/u"}}, expect_defaults).empty());
+    EXPECT_TRUE(read_with({{"HOME", "/usr"}}, expect_defaults).empty());
 }
 
 TEST(Config, EmptyCountsAsNotSet)
 {
-    Variables variables = {{"HOME", "/home/u"}, {"XDG_CACHE_HOME", ""}};
+    Variables variables = {{"HOME", "/usr"}, {"XDG_CACHE_HOME", ""}};
 #define SETTING(id, kind, from, name, ...) variables[name] = "";
 #include "common/settings/settings.def"
 #undef SETTING
@@ -97,9 +97,10 @@ TEST(Config, EmptyCountsAsNotSet)
 TEST(Config, RootComesFromTheFirstThatIsSet)
 {
     const std::pair<Variables, const char *> cases[] = {
-        {{{"WARMPIPE_DIR", "/w"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}, "/w"},
-        {{{"XDG_CACHE_HOME", "/x"}, {"HOME", "/h"}}, "/x/warmpipe"},
-        {{{"HOME", "/h"}}, "/h/.cache/warmpipe"},
+        {{{"WARMPIPE_DIR", "/w"}, {"XDG_CACHE_HOME", "/x"}, {"HOME", "/etc"}}, "/w"},
+        {{{"XDG_CACHE_HOME", "/x"}, {"HOME", "/etc"}}, "/x/warmpipe"},
+        {{{"HOME", "/etc"}}, "/etc/.cache/warmpipe"},
+        {{{"HOME", "/etc/there is no such home"}}, "(none)"},
         {{}, "(none)"},
     };
     for (const auto &[variables, root] : cases) {
@@ -115,9 +116,10 @@ TEST(Config, RelativeDirectoriesAreNamedAndSkipped)
     const std::string end = "(bad_setting)";
     const std::pair<Variables, std::pair<const char *, std::vector<std::string>>> cases[] = {
         {{{"WARMPIPE_DIR", "w"}, {"XDG_CACHE_HOME", "/x"}}, {"/x/warmpipe", {"WARMPIPE_DIR='w'"}}},
-        {{{"WARMPIPE_DIR", "~/w"}, {"HOME", "/h"}}, {"/h/.cache/warmpipe", {"WARMPIPE_DIR='~/w'"}}},
-        {{{"XDG_CACHE_HOME", "./x"}, {"HOME", "/h"}},
-         {"/h/.cache/warmpipe", {"XDG_CACHE_HOME='./x'"}}},
+        {{{"WARMPIPE_DIR", "~/w"}, {"HOME", "/etc"}},
+         {"/etc/.cache/warmpipe", {"WARMPIPE_DIR='~/w'"}}},
+        {{{"XDG_CACHE_HOME", "./x"}, {"HOME", "/etc"}},
+         {"/etc/.cache/warmpipe", {"XDG_CACHE_HOME='./x'"}}},
         {{{"WARMPIPE_DIR", "w"}, {"XDG_CACHE_HOME", "x"}, {"HOME", "h"}},
          {"(none)", {"WARMPIPE_DIR='w'", "XDG_CACHE_HOME='x'", "HOME='h'"}}},
     };
@@ -234,7 +236,7 @@ class ConfigBad : public testing::TestWithParam<Bad> {};
 TEST_P(ConfigBad, IsNamedOnceAndTheDefaultUsed)
 {
     const std::string name = GetParam().name;
-    environment = {{"HOME", "/home/u"}, {name, GetParam().value}};
+    environment = {{"HOME", "/usr"}, {name, GetParam().value}};
     const auto said = run_in_child([] {
                           for (int instance = 0; instance < 3; instance++) {
                               struct config config;
@@ -304,7 +306,7 @@ TEST(Config, EveryOtherSettingIsAmongTheBad)
 
 TEST(Config, ManyBadValuesAreNamedEach)
 {
-    Variables variables = {{"HOME", "/home/u"}};
+    Variables variables = {{"HOME", "/usr"}};
     for (const Bad &one : bad) {
         variables[one.name] = one.value;
     }
@@ -318,7 +320,7 @@ std::vector<std::string> read_file_with(const std::string &content, Variables va
     Scratch scratch;
     std::ofstream(scratch.path("vk_layer_settings.txt")) << content;
     variables["VK_LAYER_SETTINGS_PATH"] = scratch.path(".");
-    variables.emplace("HOME", "/home/u");
+    variables.emplace("HOME", "/usr");
     return read_with(variables, check);
 }
 
@@ -386,7 +388,7 @@ void each_given(const void *given, config_take_fn take, void *user)
 std::vector<std::string> read_given(const Given &given, Variables variables,
                                     void (*check)(const struct config &config))
 {
-    variables.emplace("HOME", "/home/u");
+    variables.emplace("HOME", "/usr");
     environment = std::move(variables);
     return run_in_child([&] {
                for (int twice = 0; twice < 2; twice++) {
@@ -460,7 +462,7 @@ TEST(Config, AFileThatOthersMayWriteIsNotRead)
     std::ofstream(path) << "warmpipe_pipeline_cache.dedup = none\n";
     std::filesystem::permissions(path, std::filesystem::perms(0646));
     const auto said =
-        read_with({{"HOME", "/home/u"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
+        read_with({{"HOME", "/usr"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
     ASSERT_EQ(said.size(), 1u);
     EXPECT_EQ(said[0], "warmpipe: warn: '" + path +
                            "' is not read: the file can be written by group or others (file_mode)");
@@ -476,7 +478,7 @@ TEST(Config, AFileOfAnotherUserIsNotRead)
     std::ofstream(path) << "warmpipe_pipeline_cache.dedup = none\n";
     ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
     const auto said =
-        read_with({{"HOME", "/home/u"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
+        read_with({{"HOME", "/usr"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
     ASSERT_EQ(said.size(), 1u);
     EXPECT_NE(said[0].find("(file_owner)"), std::string::npos) << said[0];
 }
@@ -504,7 +506,7 @@ TEST(Config, AFileOfAUserWithoutANumberIsNotRead)
         std::ofstream("/proc/self/uid_map") << "65534 0 1";
         ASSERT_EQ(geteuid(), 65534u);
         const auto said =
-            read_with({{"HOME", "/home/u"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
+            read_with({{"HOME", "/usr"}, {"VK_LAYER_SETTINGS_PATH", path}}, expect_defaults);
         ASSERT_EQ(said.size(), 1u);
         EXPECT_NE(said[0].find("(file_owner)"), std::string::npos) << said[0];
     });
@@ -584,7 +586,7 @@ TEST(Config, AnEndlessValueLeavesRoomForTheReason)
 
 TEST(Config, WithoutMemoryNothingIsReadOrWritten)
 {
-    environment = {{"WARMPIPE_DIR", "/w"},      {"HOME", "/h"},           {"WARMPIPE_APP", "a"},
+    environment = {{"WARMPIPE_DIR", "/w"},      {"HOME", "/etc"},         {"WARMPIPE_APP", "a"},
                    {"WARMPIPE_STATS", "/s"},    {"WARMPIPE_TRACE", "/t"}, {"WARMPIPE_POLICY", "/p"},
                    {"WARMPIPE_LOG", "error:/l"}};
     run_in_child([] {

@@ -222,11 +222,13 @@ static const char *engine_http_listed(const struct engine_http *http, const char
     const char *path = listing_path_below(href, http->path);
     if (!path || strncmp(path, folder, length) != 0) {
         path = strstr(href, folder);
-        path = path && path > href && path[-1] == '/' ? path : NULL;
+        if (!path || path == href || path[-1] != '/') {
+            return NULL;
+        }
     }
     /* One name of ours, or a folder's: nothing that would lead elsewhere. */
-    const size_t name = path ? strspn(path + length, ENGINE_HTTP_NAME) : 0;
-    const bool is_one = path && path[length] != '.' &&
+    const size_t name = strspn(path + length, ENGINE_HTTP_NAME);
+    const bool is_one = path[length] != '.' &&
                         (path[length + name] == '\0' || strcmp(path + length + name, "/") == 0);
     return is_one ? path : NULL;
 }
