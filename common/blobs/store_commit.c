@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A commit ends: the file is written, or a part beside it. */
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/blobs/store_state.h"
 #include "common/files/file.h"
+
+/* How long what was begun anew is kept, though it is outgrown again. */
+#define ANEW_SECONDS (7 * 24 * 3600)
 
 static enum status store_check_data(const struct store *store, const void *data, size_t size)
 {
@@ -166,16 +171,6 @@ enum status store_commit(struct store *store, const void *data, size_t size)
     return reason;
 }
 
-void store_begin_anew(struct store *store)
-{
-    if (store->loaded) {
-        unlinkat(store->directory_fd, store->files.file_name, 0);
-        store_remove_taken(store);
-        store->loaded = false;
-    }
-    store_abort(store);
-}
-
 /* Commit without a merge. */
 
 /* Whether the file may be replaced by data that has grown from what this store knows. */
@@ -185,6 +180,20 @@ static bool store_is_file_known(const struct store *store, int directory_fd)
     const enum status found =
         identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
     return found == STATUS_ok ? header.generation == store->known : found != STATUS_out_of_memory;
+}
+
+void store_begin_anew(struct store *store, bool at_once)
+{
+    struct stat lock;
+    if (store->loaded && store_is_file_known(store, store->directory_fd) &&
+        fstat(store->lock_fd, &lock) == 0 &&
+        (at_once || (uint64_t)(time(NULL) - lock.st_mtime) > ANEW_SECONDS)) {
+        futimens(store->lock_fd, NULL);
+        unlinkat(store->directory_fd, store->files.file_name, 0);
+        store_remove_taken(store);
+        store->loaded = false;
+    }
+    store_abort(store);
 }
 
 static enum status store_write_part(struct store *store, int directory_fd, const void *data,

@@ -149,8 +149,8 @@ static void cache_writer_write_commit(void *user)
     enum status *reason = &writer->commit.reason;
     switch (writer->commit.way) {
     case COMMIT_WHOLE:
-        if (!writer->snapshot && writer->is_outgrown_by_old) {
-            store_begin_anew(writer->store);
+        if (size > writer->max_blob) {
+            store_begin_anew(writer->store, writer->snapshot != NULL);
             *reason = STATUS_too_large;
         } else {
             *reason = store_commit(writer->store, writer->snapshot, size);
@@ -180,8 +180,8 @@ static void cache_writer_make_room(void *user)
         writer->listener.disk_full && writer->listener.disk_full(writer->listener.user);
 }
 
-/* How a commit goes on that was begun. Without a snapshot the caches have outgrown the limit: the
- * file is removed or stays. False: not at all. */
+/* How a commit goes on that was begun. Without a snapshot the caches have outgrown the limit.
+ * False: not at all. */
 static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_by by)
 {
     const enum status begun = writer->commit.reason;

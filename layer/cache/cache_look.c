@@ -30,21 +30,9 @@ struct cache_look {
     struct cache_schedule_mark mark;
 };
 
-/* Whether all that this start has asked for would fit, judged by how much the caches have grown by
- * what it compiled. If not, a new file would hold no more of it than the one that was loaded. */
-static bool cache_writer_would_fit(const struct cache_writer *writer, size_t size)
-{
-    const struct device_report *report = writer->report;
-    const uint64_t hits = stats_get(report->stats, STATS_pipelines_driver_hits);
-    const uint64_t misses = stats_get(report->stats, STATS_pipelines_driver_misses);
-    const uint64_t grown = size - report->loaded_bytes;
-    return misses == 0 || grown * (hits + misses) <= misses * writer->max_blob;
-}
-
 /* Data that may not be saved: the store is told once. */
 static void cache_writer_note_outgrown(struct cache_writer *writer, size_t size)
 {
-    writer->is_outgrown_by_old = cache_writer_would_fit(writer, size);
     if (!writer->is_outgrown && !writer->snapshot) {
         cache_writer_set_snapshot(writer, NULL, size);
     }

@@ -233,15 +233,14 @@ struct cache_writer {
     bool saves;          /* what is compiled is to be saved */
     uint64_t max_blob;   /* bytes; larger data is not read */
 
-    pthread_mutex_t lock;    /* over the steps, and what follows */
-    uint8_t *snapshot;       /* not on disk yet; NULL: none */
-    struct digest seen;      /* of the data that was last read or loaded */
-    size_t seen_size;        /* 0: none */
-    uint64_t seen_missed;    /* `missed` at the last look */
-    bool is_outgrown;        /* the caches are larger than max_blob, ... */
-    bool is_outgrown_by_old; /* ... by what this start does not use: the file is begun anew */
-    bool is_refused; /* the driver did not take what was loaded; set before it is forgotten */
-    struct {         /* a commit that is under way */
+    pthread_mutex_t lock; /* over the steps, and what follows */
+    uint8_t *snapshot;    /* not on disk yet; NULL: none */
+    struct digest seen;   /* of the data that was last read or loaded */
+    size_t seen_size;     /* 0: none */
+    uint64_t seen_missed; /* `missed` at the last look */
+    bool is_outgrown;     /* the caches are larger than max_blob */
+    bool is_refused;      /* the driver did not take what was loaded; set before it is forgotten */
+    struct {              /* a commit that is under way */
         struct store_foreign foreign;
         enum cache_commit_way way;
         enum status reason;

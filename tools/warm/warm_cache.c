@@ -139,7 +139,7 @@ static enum status warm_cache_commit(const struct warm_cache *cache, const void 
     AUTO_FREE void *merged =
         cache->may_merge ? warm_cache_merge(cache, &foreign, data, size, &merged_size) : NULL;
     store_merged(cache->store);
-    if (merged && !(only_unites && merged_size > cache->max_blob)) {
+    if (merged && merged_size <= cache->max_blob) {
         return store_commit(cache->store, merged, merged_size);
     }
     store_abort(cache->store);

@@ -360,7 +360,7 @@ TEST_F(StoreParts, GoWithAFileThatHasOutgrownItsLimit)
     EXPECT_EQ(parts().size(), 1u);
     store_foreign foreign;
     ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-    store_begin_anew(store.get());
+    store_begin_anew(store.get(), true);
     EXPECT_TRUE(parts().empty());
     EXPECT_EQ(load(), "<no_file>");
 }

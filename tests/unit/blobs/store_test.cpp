@@ -286,13 +286,28 @@ TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
         EXPECT_EQ(load(), "old") << "that is the caller's to say";
         store_foreign foreign;
         ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-        store_begin_anew(store.get());
+        store_begin_anew(store.get(), false);
+        EXPECT_EQ(load(), "old") << "in its first week";
+        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+        store_begin_anew(store.get(), true);
     }
     EXPECT_EQ(load(), "<no_file>");
     Store store(root(), options);
     EXPECT_EQ(store.load(), "<no_file>");
     EXPECT_EQ(store.commit("new"), STATUS_ok);
     EXPECT_EQ(load(), "new");
+}
+
+TEST_F(StoreTest, WhatAnotherSavedMeanwhileIsNotBegunAnew)
+{
+    save("old");
+    Store store(root());
+    ASSERT_EQ(store.load(), "old");
+    save("new");
+    store_foreign foreign;
+    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
+    store_begin_anew(store.get(), true);
+    EXPECT_EQ(load(), "new old");
 }
 
 TEST_F(StoreTest, IsTheParentsAloneAfterAFork)
