@@ -349,7 +349,6 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;
-        store->loaded = true;
         in_use_add(store->files.path);
         *ret_blob = store_blob_of(&found);
     } else if (reason == STATUS_suspect) {

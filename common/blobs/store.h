@@ -139,11 +139,11 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
  * with this driver's cache header (bad_blob_header). too_large: nothing is written. */
 enum status store_commit(struct store *store, const void *data, size_t size);
 
-/* Ends a commit of what has outgrown its limit. A file that this store had loaded is removed with
- * the parts, if no other one was saved meanwhile, so that the next start keeps only what it uses.
- * Unless it is to be done at_once, no more often than once a week, nor in the first one (the lock
- * file's time tells): a program that needs more than the limit would be cold in every other start.
- */
+/* Ends a commit of what has outgrown its limit. The file that this store has loaded or saved is
+ * removed with the parts, if no other one was saved meanwhile, so that the next start keeps only
+ * what it uses. Unless it is to be done at_once, no more often than once a week, nor in the first
+ * one (the lock file's time tells): a program that needs more than the limit would be cold in every
+ * other start. */
 void store_begin_anew(struct store *store, bool at_once);
 
 /* Ends a commit without writing. Without store_begin a no-op. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A commit ends: the file is written, or a part beside it. */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -173,25 +174,25 @@ enum status store_commit(struct store *store, const void *data, size_t size)
 
 /* Commit without a merge. */
 
-/* Whether the file may be replaced by data that has grown from what this store knows. */
-static bool store_is_file_known(const struct store *store, int directory_fd)
+/* Whether the file is what this store knows, or is of no use to anybody. */
+static bool store_is_file_known(const struct store *store, int directory_fd, bool or_unusable)
 {
     struct envelope header;
     const enum status found =
         identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
-    return found == STATUS_ok ? header.generation == store->known : found != STATUS_out_of_memory;
+    return found == STATUS_ok ? header.generation == store->known
+                              : or_unusable && found != STATUS_out_of_memory;
 }
 
 void store_begin_anew(struct store *store, bool at_once)
 {
     struct stat lock;
-    if (store->loaded && store_is_file_known(store, store->directory_fd) &&
-        fstat(store->lock_fd, &lock) == 0 &&
-        (at_once || (uint64_t)(time(NULL) - lock.st_mtime) > ANEW_SECONDS)) {
+    if (store_is_file_known(store, store->directory_fd, false) &&
+        fstat(store->lock_fd, &lock) == 0 && /* the time is a server's, which may be ahead */
+        (at_once || (uint64_t)(time(NULL) - lock.st_mtime + ANEW_SECONDS) > 2 * ANEW_SECONDS)) {
         futimens(store->lock_fd, NULL);
         unlinkat(store->directory_fd, store->files.file_name, 0);
         store_remove_taken(store);
-        store->loaded = false;
     }
     store_abort(store);
 }
@@ -221,7 +222,7 @@ static enum status store_write_unmerged(struct store *store, int directory_fd, c
         return store_write_part(store, directory_fd, data, size);
     }
     enum status reason;
-    if (store_is_file_known(store, directory_fd)) {
+    if (store_is_file_known(store, directory_fd, true)) {
         const uint64_t known = store->known;
         reason = store_write_file(store, directory_fd, data, size);
         if (reason == STATUS_ok && store->loaded_part[0] && known != 0) {

@@ -21,7 +21,6 @@ struct store {
     uint64_t known;    /* generation of the file that our data contains; 0: of none */
     uint64_t merged;   /* generation of the file that this store has merged; our data may be less */
     uint64_t skipped;  /* generation of the file that is suspect (identity_files_skip); 0: none */
-    bool loaded;       /* our data began with that of a file */
     bool lacks_memory; /* for what was to be loaded: each start would save a part beside it */
     char loaded_part[PART_NAME_SIZE]; /* that was loaded in place of a file; "": none was */
     bool has_others;                  /* parts lay beside the file that was loaded */
