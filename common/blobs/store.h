@@ -8,7 +8,8 @@
  *     store_guard → raise, call, lower     around each driver call that uses it
  *     store_begin → blobs that we lack     takes the lock
  *     store_merging, store_merged          around the driver calls that use those
- *     store_commit or store_abort          releases the lock
+ *     store_commit, store_begin_anew
+ *       or store_abort                     releases the lock
  *     store_close                          removes the marker
  *
  * What breaks us: a fork between begin and commit (the child must not touch the store: every
@@ -129,9 +130,9 @@ struct store_foreign {
  * the file is. Damaged files are skipped, and
  * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
  * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
- * one of store_commit and store_abort must follow; until then the blobs belong to the store.
- * `locked`, `suspect` (also of a file on trial that this store has not loaded, and of one that
- * cannot be read for want of memory or descriptors): use store_commit_unmerged instead. */
+ * one of store_commit, store_begin_anew and store_abort must follow; until then the blobs belong to
+ * the store. `locked`, `suspect` (also of a file on trial that this store has not loaded, and of
+ * one that cannot be read for want of memory or descriptors): use store_commit_unmerged instead. */
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
@@ -141,10 +142,10 @@ enum status store_commit(struct store *store, const void *data, size_t size);
 
 /* Ends a commit of what has outgrown its limit. The file that this store has loaded or saved is
  * removed with the parts, if no other one was saved meanwhile, so that the next start keeps only
- * what it uses. Unless it is to be done at_once, no more often than once a week, nor in the first
- * one (the lock file's time tells): a program that needs more than the limit would be cold in every
- * other start. */
-void store_begin_anew(struct store *store, bool at_once);
+ * what it uses. Not twice within a week, nor in the first one (the lock file's time tells): a
+ * program that needs more than the limit would be cold in every other start. merged: only what was
+ * merged is too large, so that it goes at once. */
+void store_begin_anew(struct store *store, bool merged);
 
 /* Ends a commit without writing. Without store_begin a no-op. */
 void store_abort(struct store *store);

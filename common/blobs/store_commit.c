@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A commit ends: the file is written, or a part beside it. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -172,8 +171,6 @@ enum status store_commit(struct store *store, const void *data, size_t size)
     return reason;
 }
 
-/* Commit without a merge. */
-
 /* Whether the file is what this store knows, or is of no use to anybody. */
 static bool store_is_file_known(const struct store *store, int directory_fd, bool or_unusable)
 {
@@ -184,18 +181,23 @@ static bool store_is_file_known(const struct store *store, int directory_fd, boo
                               : or_unusable && found != STATUS_out_of_memory;
 }
 
-void store_begin_anew(struct store *store, bool at_once)
+void store_begin_anew(struct store *store, bool merged)
 {
     struct stat lock;
+    if (!store_is_ours(store)) {
+        return;
+    }
     if (store_is_file_known(store, store->directory_fd, false) &&
         fstat(store->lock_fd, &lock) == 0 && /* the time is a server's, which may be ahead */
-        (at_once || (uint64_t)(time(NULL) - lock.st_mtime + ANEW_SECONDS) > 2 * ANEW_SECONDS)) {
+        (merged || (uint64_t)(time(NULL) - lock.st_mtime + ANEW_SECONDS) > 2 * ANEW_SECONDS)) {
         futimens(store->lock_fd, NULL);
         unlinkat(store->directory_fd, store->files.file_name, 0);
         store_remove_taken(store);
     }
-    store_abort(store);
+    store_end_commit(store, merged);
 }
+
+/* Commit without a merge. */
 
 static enum status store_write_part(struct store *store, int directory_fd, const void *data,
                                     size_t size)

@@ -29,6 +29,10 @@ MUTANTS = [
     ("links", "const int links = how & FILE_ANYONES ? 0 : O_NOFOLLOW;",
      "const int links = how & FILE_ANYONES ? 0 : 0;",
      r"unit\.(File|Store)"),
+    ("what is begun anew within a week", "(merged || (uint64_t)(time(NULL)", "(1 || (uint64_t)(time(NULL)",
+     r"unit\.Store|integration\.ChangeTest"),
+    ("what others have saved, begun anew", "if (store_is_file_known(store, store->directory_fd, false) &&",
+     "if (", r"unit\.Store"),
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 

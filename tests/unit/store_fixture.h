@@ -102,6 +102,13 @@ class Store {
         return store_commit(get(), blob.data(), blob.size());
     }
 
+    void begin_anew(bool merged)
+    {
+        store_foreign foreign;
+        ASSERT_EQ(store_begin(get(), &foreign), STATUS_ok);
+        store_begin_anew(get(), merged);
+    }
+
     enum status commit_unmerged(const std::string &words)
     {
         std::string blob = make_blob(text_of(add(words)), identity_);

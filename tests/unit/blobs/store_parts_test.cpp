@@ -358,9 +358,7 @@ TEST_F(StoreParts, GoWithAFileThatHasOutgrownItsLimit)
     ASSERT_EQ(store.load(), "x");
     EXPECT_EQ(store.commit(std::string(100, 'z')), STATUS_too_large);
     EXPECT_EQ(parts().size(), 1u);
-    store_foreign foreign;
-    ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-    store_begin_anew(store.get(), true);
+    store.begin_anew(true);
     EXPECT_TRUE(parts().empty());
     EXPECT_EQ(load(), "<no_file>");
 }

@@ -284,19 +284,15 @@ TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
         ASSERT_EQ(store.load(), "old");
         EXPECT_EQ(store.commit(std::string(100, 'x')), STATUS_too_large);
         EXPECT_EQ(load(), "old") << "that is the caller's to say";
-        store_foreign foreign;
-        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-        store_begin_anew(store.get(), false);
+        store.begin_anew(false);
         EXPECT_EQ(load(), "old") << "in its first week";
         std::filesystem::path lock = file();
         lock.replace_extension(".lock");
         const auto now = std::filesystem::file_time_type::clock::now();
         std::filesystem::last_write_time(lock, now + std::chrono::hours(1));
-        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-        store_begin_anew(store.get(), false);
+        store.begin_anew(false);
         EXPECT_EQ(load(), "old") << "by the clock of a server that is ahead";
-        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-        store_begin_anew(store.get(), true);
+        store.begin_anew(true);
     }
     EXPECT_EQ(load(), "<no_file>");
     Store store(root(), options);
@@ -314,9 +310,7 @@ TEST_F(StoreTest, WhatAnotherSavedMeanwhileIsNotBegunAnew)
     ASSERT_EQ(store.load(), "old");
     for (const std::string &saved : {std::string("new"), std::string(200, 'x')}) {
         save(saved);
-        store_foreign foreign;
-        ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-        store_begin_anew(store.get(), true);
+        store.begin_anew(true);
         EXPECT_NE(load().find(saved), std::string::npos) << "even what is too large for this one";
     }
 }
@@ -340,7 +334,11 @@ TEST_F(StoreTest, IsTheParentsAloneAfterAFork)
 
     store_foreign foreign;
     ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
-    run_in_child([&] { store.close(); });
+    run_in_child([&] {
+        store_begin_anew(store.get(), true);
+        store.close();
+    });
+    EXPECT_EQ(load(), "one");
     EXPECT_EQ(Store(root()).commit("other"), STATUS_locked) << "the lock is the parent's";
     store_abort(store.get());
     ASSERT_EQ(store.commit("two"), STATUS_ok);
