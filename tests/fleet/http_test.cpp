@@ -248,6 +248,43 @@ TEST_F(HttpRemote, PagesAndLiesAreNotTaken)
     expect_refused([](const std::string &) { return ""; }, "remote_unreachable");
 }
 
+// Apache sends the size of one value and bytes of the next where that comes while it answers.
+TEST_F(HttpRemote, AHeadThatIsReplacedMeanwhileIsReadAgain)
+{
+    const auto place = file_place();
+    const Keys strangers;
+    unsigned torn = 0;
+    unsigned reads = 0;
+    machine.run(2);
+    ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
+    ScriptedServer server([&](const std::string &request) {
+        const std::string whole = serve_folder(place->data, request);
+        if (request.rfind("GET /v1/head/", 0) != 0 || contains(whole, " 404 ") || ++reads > torn) {
+            return whole;
+        }
+        const std::string head = whole.substr(whole.find("\r\n\r\n") + 4);
+        return http_answer("200 OK", reads % 2 ? head.substr(0, head.size() - 8)
+                                               : head + std::string(8, '\0'));
+    });
+    const auto pull_torn = [&](unsigned times, const std::string &key) {
+        Machine other;
+        torn = times;
+        reads = 0;
+        return other.tool({"pull", "--json", "--remote", server.url(), "--public-key", key, "--dir",
+                           other.root, "--app", "demo"});
+    };
+    for (unsigned times : {1u, 2u}) {
+        const ToolResult result = pull_torn(times, keys.open);
+        EXPECT_EQ(rows_of(result.out), Rows{"demo blob pulled"}) << result.err;
+        EXPECT_EQ(reads, times + 1);
+    }
+    // Not forever; and what stays as it is was not torn.
+    EXPECT_TRUE(contains(pull_torn(1000, keys.open).err, "(remote_untrusted_head)"));
+    EXPECT_EQ(reads, 3u);
+    EXPECT_TRUE(contains(pull_torn(0, strangers.open).err, "(remote_untrusted_head)"));
+    EXPECT_EQ(reads, 2u);
+}
+
 // The head is there, and the transfer of what it names ends, or stops, halfway.
 TEST_F(HttpRemote, WhatBreaksOffIsNotTaken)
 {

@@ -21,7 +21,8 @@
 /* Machines that begin a place together are no further apart. */
 #define REMOTE_BEGINNING_MS UINT64_C(60000)
 
-/* Looks for a head that was just written, until it counts as not kept. */
+/* Looks for a head that was just written, until it counts as not kept; and for one that changes
+ * meanwhile. */
 #define REMOTE_LOOKS 3
 
 /* This value is overwritten to find out whether conditional writes work. */
@@ -289,25 +290,49 @@ static enum status remote_check_head(const struct remote *remote, const char *pa
     return remote_check_age(remote, path, ret_head);
 }
 
+/* Nobody who is trusted has made it, or it cannot be read. */
+static bool remote_is_foreign(enum status reason)
+{
+    return reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head;
+}
+
+/* A server that is given another head while it answers may send the size of the one and the bytes
+ * of the other, as Apache does: what is foreign is read until it stays as it is. *ret_value is
+ * freed by the caller. */
+static enum status remote_read_head(const struct remote *remote, const char *path,
+                                    struct head *ret_head, struct engine_value *ret_value)
+{
+    enum status reason;
+    bool stays = false;
+    for (int looks = 0; looks < REMOTE_LOOKS && !stays; looks++) {
+        struct engine_value value = {0};
+        reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
+        stays = reason != STATUS_ok || (value.size == ret_value->size && value.size > 0 &&
+                                        memcmp(value.data, ret_value->data, value.size) == 0);
+        engine_value_free(ret_value);
+        *ret_value = value;
+        if (reason == STATUS_ok) {
+            reason = remote_check_head(remote, path, &value, ret_head);
+            stays = stays || !remote_is_foreign(reason);
+        }
+    }
+    return reason;
+}
+
 enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
                             struct head *ret_head, struct engine_value *ret_value)
 {
     char path[HEAD_PATH_SIZE];
     struct engine_value value = {0};
     head_path(program, identity_hex, path);
-    enum status reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
-    if (reason != STATUS_ok) {
-        if (reason == STATUS_no_file && state_serial(&remote->state, path) > 0) {
-            remote->lost += digest_of(path, strlen(path)).low;
-        }
-        return reason;
+    const enum status reason = remote_read_head(remote, path, ret_head, &value);
+    if (reason == STATUS_no_file && state_serial(&remote->state, path) > 0) {
+        remote->lost += digest_of(path, strlen(path)).low;
     }
-    reason = remote_check_head(remote, path, &value, ret_head);
-    /* Nobody who is trusted has made it, it cannot be read, or it is older than what the server had
-     * before: whoever swaps it knows that it is there. */
+    /* Whoever swaps one that is foreign, or older than what the server had before, knows that it is
+     * there. */
     if (remote->options.replace &&
-        (reason == STATUS_remote_untrusted_head || reason == STATUS_remote_bad_head ||
-         reason == STATUS_remote_rolled_back)) {
+        (remote_is_foreign(reason) || reason == STATUS_remote_rolled_back)) {
         output_reason(reason, "%s/%s: is replaced", remote->name, path);
         remote->engine->detail[0] = '\0';
         *ret_value = value;
