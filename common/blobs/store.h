@@ -8,7 +8,7 @@
  *     store_guard → raise, call, lower     around each driver call that uses it
  *     store_begin → blobs that we lack     takes the lock
  *     store_merging, store_merged          around the driver calls that use those
- *     store_commit, store_begin_anew
+ *     store_commit, store_end_outgrown
  *       or store_abort                     releases the lock
  *     store_close                          removes the marker
  *
@@ -130,9 +130,10 @@ struct store_foreign {
  * the file is. Damaged files are skipped, and
  * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
  * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
- * one of store_commit, store_begin_anew and store_abort must follow; until then the blobs belong to
- * the store. `locked`, `suspect` (also of a file on trial that this store has not loaded, and of
- * one that cannot be read for want of memory or descriptors): use store_commit_unmerged instead. */
+ * one of store_commit, store_end_outgrown and store_abort must follow; until
+ * then the blobs belong to the store. `locked`, `suspect` (also of a file on trial that this store
+ * has not loaded, and of one that cannot be read for want of memory or descriptors): use
+ * store_commit_unmerged instead. */
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
@@ -140,12 +141,13 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
  * with this driver's cache header (bad_blob_header). too_large: nothing is written. */
 enum status store_commit(struct store *store, const void *data, size_t size);
 
-/* Ends a commit of what has outgrown its limit. The file that this store has loaded or saved is
- * removed with the parts, if no other one was saved meanwhile, so that the next start keeps only
- * what it uses. Not twice within a week, nor in the first one (the lock file's time tells): a
- * program that needs more than the limit would be cold in every other start. merged: only what was
- * merged is too large, so that it goes at once. */
-void store_begin_anew(struct store *store, bool merged);
+/* Ends a commit of what is larger than the limit. merged: only what was merged is: the parts in it
+ * are removed, and the file stays, so that the next commit holds the caller's own data alone. Else
+ * the file that this store has loaded or saved is begun anew: it is removed with the parts, if no
+ * other one was saved meanwhile, so that the next start keeps only what it uses. Not twice within a
+ * week, nor in the first one (the lock file's time tells): a program that needs more than the limit
+ * would be cold in every other start. */
+void store_end_outgrown(struct store *store, bool merged);
 
 /* Ends a commit without writing. Without store_begin a no-op. */
 void store_abort(struct store *store);

@@ -181,15 +181,17 @@ static bool store_is_file_known(const struct store *store, int directory_fd, boo
                               : or_unusable && found != STATUS_out_of_memory;
 }
 
-void store_begin_anew(struct store *store, bool merged)
+void store_end_outgrown(struct store *store, bool merged)
 {
     struct stat lock;
     if (!store_is_ours(store)) {
         return;
     }
-    if (store_is_file_known(store, store->directory_fd, false) &&
-        fstat(store->lock_fd, &lock) == 0 && /* the time is a server's, which may be ahead */
-        (merged || (uint64_t)(time(NULL) - lock.st_mtime + ANEW_SECONDS) > 2 * ANEW_SECONDS)) {
+    if (merged) {
+        store_remove_taken(store);
+    } else if (store_is_file_known(store, store->directory_fd, false) &&
+               fstat(store->lock_fd, &lock) == 0 && /* by a server's clock, which may be ahead */
+               (uint64_t)(time(NULL) - lock.st_mtime + ANEW_SECONDS) > 2 * ANEW_SECONDS) {
         futimens(store->lock_fd, NULL);
         unlinkat(store->directory_fd, store->files.file_name, 0);
         store_remove_taken(store);

@@ -106,7 +106,7 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
     if (by == COMMIT_BEHIND ||
         (is_worker ? !call_costs_allow(costs, SLOW_MERGE)
                    : !call_costs_allow_at_end(costs, SLOW_MERGE, compiled_ns))) {
-        return COMMIT_PART_INSTEAD;
+        return COMMIT_PART;
     }
     const size_t size = cache_writer_whole_size(writer);
     if (!driver_cache_may_copy(size) || (writer->fresh.unites && size > writer->max_blob)) {
@@ -114,7 +114,7 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
         return COMMIT_NOTHING;
     }
     if (is_worker && !worker_enter_driver()) {
-        return COMMIT_PART_INSTEAD;
+        return COMMIT_PART;
     }
     const struct store_foreign *foreign = &writer->commit.foreign;
     const size_t file_size = foreign->is_file ? foreign->blobs->size : 0;
@@ -131,7 +131,7 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
         cache_writer_weight(writer->snapshot, file_size) == file_weight) {
         return COMMIT_SAME;
     }
-    return merged ? COMMIT_WHOLE : writer->snapshot ? COMMIT_PART_INSTEAD : COMMIT_NOTHING;
+    return merged ? COMMIT_WHOLE : writer->snapshot ? COMMIT_PART : COMMIT_NOTHING;
 }
 
 /* The steps of a commit that use the disk. */
@@ -147,29 +147,20 @@ static void cache_writer_write_commit(void *user)
     struct cache_writer *writer = user;
     const size_t size = atomic_load(&writer->schedule.pending_size);
     enum status *reason = &writer->commit.reason;
-    switch (writer->commit.way) {
-    case COMMIT_WHOLE:
-        if (size > writer->max_blob) {
-            store_begin_anew(writer->store, writer->snapshot != NULL);
-            *reason = STATUS_too_large;
-        } else {
+    if (writer->commit.way == COMMIT_WHOLE) {
+        if (size <= writer->max_blob) {
             *reason = store_commit(writer->store, writer->snapshot, size);
+        } else {
+            *reason = STATUS_too_large;
+            store_end_outgrown(writer->store, writer->snapshot != NULL);
         }
-        break;
-    case COMMIT_SAME:
-        store_abort(writer->store);
-        break;
-    case COMMIT_PART_INSTEAD:
-        store_abort(writer->store);
+        return;
+    }
+    store_abort(writer->store);
+    if (writer->commit.way == COMMIT_PART) {
         *reason = cache_writer_commit_unmerged(writer);
-        break;
-    case COMMIT_PART:
-        *reason = cache_writer_commit_unmerged(writer);
-        break;
-    case COMMIT_NOTHING:
-        store_abort(writer->store);
-        *reason = *reason == STATUS_ok ? STATUS_driver_refused : *reason;
-        break;
+    } else if (writer->commit.way == COMMIT_NOTHING && *reason == STATUS_ok) {
+        *reason = STATUS_driver_refused;
     }
 }
 
@@ -317,13 +308,13 @@ static bool cache_writer_commit_twice(struct cache_writer *writer, enum cache_co
 }
 
 /* A save that failed is tried again when the caches are looked at next, at the end of the device if
- * not before. */
+ * not before: but where they have outgrown the limit by themselves. */
 static size_t cache_writer_end_commit(struct cache_writer *writer, enum status reason)
 {
     size_t saved = 0;
     if (reason == STATUS_ok) {
         saved = atomic_load(&writer->schedule.pending_size);
-    } else if (reason != STATUS_too_large) {
+    } else if (reason != STATUS_too_large || writer->snapshot) {
         writer->seen_size = 0;
         atomic_fetch_add(&writer->schedule.touched, 1);
     }

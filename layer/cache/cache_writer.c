@@ -202,15 +202,21 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_COMPILED, 1, 0);
     }
     if (writer->saves && !sandbox_is_closed()) {
-        enum status reason = STATUS_ok;
+        enum status reason = STATUS_ok, looked;
         size_t saved = 0;
+        int tries = 0;
         cache_writer_take_handed(writer);
-        const enum status looked = cache_writer_look_finally(writer, device_cache);
-        if (!writer->is_abandoned && cache_writer_commit(writer, COMMIT_BY_END, &reason, &saved)) {
-            cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
-        }
+        do { /* again without the parts that were too large with our own */
+            looked = cache_writer_look_finally(writer, device_cache);
+            if (writer->is_abandoned ||
+                !cache_writer_commit(writer, COMMIT_BY_END, &reason, &saved)) {
+                return false;
+            }
+        } while (reason == STATUS_too_large && cache_schedule_is_touched(&writer->schedule) &&
+                 tries++ == 0);
+        cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
     }
-    return !writer->is_abandoned;
+    return true;
 }
 
 static void cache_writer_report_end(struct cache_writer *writer)

@@ -205,11 +205,11 @@ bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end);
 
 /* What becomes of a snapshot. */
 enum cache_commit_way {
-    COMMIT_WHOLE,        /* it replaces the file */
-    COMMIT_SAME,         /* the file, which another process wrote, holds all of it */
-    COMMIT_PART,         /* beside the file, for the next save to take up: the file is not ours */
-    COMMIT_PART_INSTEAD, /* likewise, though it is ours: the driver cannot be called now */
-    COMMIT_NOTHING       /* the driver has refused */
+    COMMIT_WHOLE,  /* it replaces the file */
+    COMMIT_SAME,   /* the file, which another process wrote, holds all of it */
+    COMMIT_PART,   /* beside the file, for the next save to take up: the file is not ours, or the
+                      driver cannot be called now */
+    COMMIT_NOTHING /* the driver has refused */
 };
 
 /* On whose behalf a commit is made. */

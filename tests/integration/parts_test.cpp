@@ -113,6 +113,31 @@ TEST_F(PartsTest, IsTakenUpThoughNothingElseIsToBeDone)
     EXPECT_EQ(hits(0, 5), 5u);
 }
 
+// By the worker, or at the end of the device.
+TEST_F(PartsTest, WhatDoesNotFitBesideTheFileGivesWay)
+{
+    const std::string policy = folder() / "policy";
+    std::ofstream(policy) << "[test]\nmax-blob = 600\n";
+    for (const bool lives : {true, false}) {
+        leave_a_part();
+        environment["WARMPIPE_FLUSH_IDLE_MS"] = lives ? "50" : "60000";
+        environment["WARMPIPE_POLICY"] = policy;
+        const Outcome outcome = run([&] {
+            Program owner;
+            create_at_once(owner, 10, 15);
+            owner.create_compute(15, 16);
+            if (lives) {
+                wait_until([&] { return count_files(".part") == 0; });
+            }
+        });
+        EXPECT_EQ(outcome.hits(), 5u);
+        EXPECT_EQ(count_files(".part"), 0u);
+        EXPECT_EQ(hits(10, 16), 6u) << "all that it had, and has compiled";
+        environment.erase("WARMPIPE_POLICY");
+        remove_caches();
+    }
+}
+
 // Where a part cannot be merged, whatever the reason, the file is left as it is, no part is added,
 // none is lost, and nothing is told.
 TEST_F(PartsTest, WhatCannotBeMergedChangesNothing)

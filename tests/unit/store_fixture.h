@@ -102,11 +102,11 @@ class Store {
         return store_commit(get(), blob.data(), blob.size());
     }
 
-    void begin_anew(bool merged)
+    void end_outgrown(bool merged)
     {
         store_foreign foreign;
         ASSERT_EQ(store_begin(get(), &foreign), STATUS_ok);
-        store_begin_anew(get(), merged);
+        store_end_outgrown(get(), merged);
     }
 
     enum status commit_unmerged(const std::string &words)

@@ -348,7 +348,7 @@ TEST_F(StoreParts, AreKnownToWhoLoadsTheFile)
     EXPECT_FALSE(store_has_others(store.get()));
 }
 
-TEST_F(StoreParts, GoWithAFileThatHasOutgrownItsLimit)
+TEST_F(StoreParts, GoWhereTheyDoNotFitIntoTheFile)
 {
     ASSERT_EQ(Store(root()).commit("x"), STATUS_ok);
     leave_part("y");
@@ -358,9 +358,10 @@ TEST_F(StoreParts, GoWithAFileThatHasOutgrownItsLimit)
     ASSERT_EQ(store.load(), "x");
     EXPECT_EQ(store.commit(std::string(100, 'z')), STATUS_too_large);
     EXPECT_EQ(parts().size(), 1u);
-    store.begin_anew(true);
+    store.end_outgrown(true);
     EXPECT_TRUE(parts().empty());
-    EXPECT_EQ(load(), "<no_file>");
+    EXPECT_EQ(load(), "x");
+    EXPECT_EQ(Store(root()).commit("z"), STATUS_ok) << "the lock is free";
 }
 
 } // namespace

@@ -277,25 +277,26 @@ TEST_F(StoreTest, LeavesTheFileWhereABlobThatBeganEmptyIsTooLarge)
 TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
 {
     save("old");
-    store_options options = {};
-    options.max_blob = 100;
+    leave_part("part");
+    const auto now = std::filesystem::file_time_type::clock::now();
+    std::filesystem::path lock = file();
+    lock.replace_extension(".lock");
     {
-        Store store(root(), options);
+        Store store(root());
         ASSERT_EQ(store.load(), "old");
-        EXPECT_EQ(store.commit(std::string(100, 'x')), STATUS_too_large);
-        EXPECT_EQ(load(), "old") << "that is the caller's to say";
-        store.begin_anew(false);
+        store.end_outgrown(false);
         EXPECT_EQ(load(), "old") << "in its first week";
-        std::filesystem::path lock = file();
-        lock.replace_extension(".lock");
-        const auto now = std::filesystem::file_time_type::clock::now();
         std::filesystem::last_write_time(lock, now + std::chrono::hours(1));
-        store.begin_anew(false);
+        store.end_outgrown(false);
         EXPECT_EQ(load(), "old") << "by the clock of a server that is ahead";
-        store.begin_anew(true);
+        EXPECT_EQ(names(".part").size(), 1u);
+        std::filesystem::last_write_time(lock, now - std::chrono::hours(8 * 24));
+        store.end_outgrown(false);
     }
     EXPECT_EQ(load(), "<no_file>");
-    Store store(root(), options);
+    EXPECT_TRUE(names(".part").empty());
+    EXPECT_LT(now - std::chrono::hours(1), std::filesystem::last_write_time(lock));
+    Store store(root());
     EXPECT_EQ(store.load(), "<no_file>");
     EXPECT_EQ(store.commit("new"), STATUS_ok);
     EXPECT_EQ(load(), "new");
@@ -308,9 +309,13 @@ TEST_F(StoreTest, WhatAnotherSavedMeanwhileIsNotBegunAnew)
     options.max_blob = 100;
     Store store(root(), options);
     ASSERT_EQ(store.load(), "old");
+    std::filesystem::path lock = file();
+    lock.replace_extension(".lock");
     for (const std::string &saved : {std::string("new"), std::string(200, 'x')}) {
         save(saved);
-        store.begin_anew(true);
+        std::filesystem::last_write_time(lock, std::filesystem::file_time_type::clock::now() -
+                                                   std::chrono::hours(8 * 24));
+        store.end_outgrown(false);
         EXPECT_NE(load().find(saved), std::string::npos) << "even what is too large for this one";
     }
 }
@@ -335,7 +340,7 @@ TEST_F(StoreTest, IsTheParentsAloneAfterAFork)
     store_foreign foreign;
     ASSERT_EQ(store_begin(store.get(), &foreign), STATUS_ok);
     run_in_child([&] {
-        store_begin_anew(store.get(), true);
+        store_end_outgrown(store.get(), true);
         store.close();
     });
     EXPECT_EQ(load(), "one");
