@@ -179,16 +179,19 @@ const char *text_noun(uint64_t count, const char *one, const char *many)
 void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE])
 {
     static const char units[] = "BKMGTPE";
-    unsigned unit = 0, tenths = 0;
-    /* 1023.96 KiB would be printed as 1024.0. Only the last step is within 64 bits for sure. */
-    for (uint64_t amount = bytes; amount > 1023 || tenths > 10239; amount >>= 10) {
-        tenths = (unsigned)((amount * 10 + 512) >> 10);
+    unsigned unit = 0;
+    uint64_t tenths = 0;
+    while (bytes >> 10 * unit > 1023 || tenths > 10239) { /* 1023.96 KiB is no 1024.0 */
         unit++;
+        const unsigned dropped = unit > 1 ? 4 : 0; /* ten times the rest is within 64 bits */
+        const unsigned shift = 10 * unit - dropped;
+        tenths = ((bytes >> dropped) * 10 + (UINT64_C(1) << (shift - 1))) >> shift;
     }
     if (unit == 0) {
         snprintf(ret_text, TEXT_BYTES_SIZE, "%u B", (unsigned)bytes);
     } else {
-        snprintf(ret_text, TEXT_BYTES_SIZE, "%u.%u %ciB", tenths / 10, tenths % 10, units[unit]);
+        snprintf(ret_text, TEXT_BYTES_SIZE, "%u.%u %ciB", (unsigned)tenths / 10,
+                 (unsigned)tenths % 10, units[unit]);
     }
 }
 

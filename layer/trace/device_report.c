@@ -220,11 +220,10 @@ static void device_report_summarize(struct device_report *report)
                  text_noun(hits, "hit", "hits"), misses, text_noun(misses, "miss", "misses"));
     }
     /* Without the decimal point of the program's locale. */
-    const unsigned tenths =
-        (unsigned)(stats_get(stats, STATS_pipelines_create_ns) / (CLOCK_MS / 10));
-    log_tell("%s: %" PRIu64 " %s in %u.%u ms, %" PRIu64 " shared, %s; %s", report->app, requested,
-             text_noun(requested, "pipeline", "pipelines"), tenths / 10, tenths % 10, shared, found,
-             saved);
+    const uint64_t tenths = stats_get(stats, STATS_pipelines_create_ns) / (CLOCK_MS / 10);
+    log_tell("%s: %" PRIu64 " %s in %" PRIu64 ".%u ms, %" PRIu64 " shared, %s; %s", report->app,
+             requested, text_noun(requested, "pipeline", "pipelines"), tenths / 10,
+             (unsigned)(tenths % 10), shared, found, saved);
 }
 
 bool device_report_has_end(const struct device_report *report)

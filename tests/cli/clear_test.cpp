@@ -34,21 +34,23 @@ TEST_F(Clear, RemovesAllThatIsOurs)
     put("app", "recipes/lock", ""); // all that a limit has left of them
     put("kept", cache, cache_file());
     write_file(root + "/.limits." + std::to_string(geteuid()), "1 1\n");
+    write_file(root + "/.limits.54321", "1 1\n");
+    write_file(root + "/.limits.txt", "mine");
 
     ToolResult result = tool({"clear", "--dry-run", "--app", "app"});
     EXPECT_EQ(result.exit_status, 0) << result.err;
-    EXPECT_EQ(names_in(root).size(), 3u);
+    EXPECT_EQ(names_in(root).size(), 5u);
     result = tool({"clear", "--app", "app"});
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_TRUE(contains(result.err, "not a terminal; use --yes")) << result.err;
-    EXPECT_EQ(names_in(root).size(), 3u);
+    EXPECT_EQ(names_in(root).size(), 5u);
 
     result = tool({"clear", "--yes", "--app", "app"});
     EXPECT_EQ(result.exit_status, 0) << result.err;
     EXPECT_EQ(names_in(root + "/app").size(), 0u);
-    EXPECT_EQ(names_in(root).size(), 2u);
+    EXPECT_EQ(names_in(root).size(), 4u);
     EXPECT_EQ(tool({"clear", "-y"}).exit_status, 0);
-    EXPECT_EQ(names_in(root).size(), 0u);
+    EXPECT_EQ(names_in(root), std::vector<std::string>{".limits.txt"});
 }
 
 // A folder that the user has named may be a volume; the usual one the layer has made.

@@ -14,6 +14,11 @@ namespace fs = std::filesystem;
 
 class Install : public ::testing::Test {
   protected:
+    Install()
+    {
+        fs::create_directory(home);
+    }
+
     ToolResult tool(std::vector<std::string> words, Environment environment = {})
     {
         environment.emplace("HOME", home);
@@ -270,6 +275,8 @@ TEST_F(Install, SaysWhatIsWrong)
     EXPECT_EQ(tool({"install", "--user", "--system"}).exit_status, 2);
     EXPECT_EQ(tool({"install", "--prefix", "relative"}).exit_status, 2);
     EXPECT_EQ(tool({"install", "--user"}, {{"HOME", "relative"}}).exit_status, 2);
+    EXPECT_EQ(tool({"install", "--user"}, {{"HOME", folder.path + "/gone"}}).exit_status, 2);
+    EXPECT_FALSE(fs::exists(folder.path + "/gone"));
     write_file(folder.path + "/file", "");
     ToolResult result = tool({"install", "--prefix", folder.path + "/file"});
     EXPECT_EQ(result.exit_status, 2);

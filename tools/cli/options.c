@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/cli/output.h"
 
@@ -246,7 +247,8 @@ char *options_base(const char *variable, const char *in_home)
     if (base && base[0] == '/') {
         return strdup(base);
     }
-    return home && home[0] == '/' && asprintf(&path, "%s/%s", home, in_home) >= 0 ? path : NULL;
+    const bool has_home = home && home[0] == '/' && access(home, F_OK) == 0;
+    return has_home && asprintf(&path, "%s/%s", home, in_home) >= 0 ? path : NULL;
 }
 
 bool options_duration(const char *text, uint64_t *ret_ms)

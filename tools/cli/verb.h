@@ -102,7 +102,8 @@ void options_print_help(const struct verb *verb);
 const char *options_variable(const char *name, const char *otherwise);
 
 /* A base directory of the XDG specification: what the variable says, if that is an absolute path,
- * else `in_home` below HOME. To be freed; NULL: there is none. */
+ * else `in_home` below HOME, if that is there: it is not for us to make. To be freed; NULL: there
+ * is none. */
 char *options_base(const char *variable, const char *in_home);
 
 /* "500ms", "2s", "5m", "24h", "30d", in milliseconds. False after a message. */

@@ -78,7 +78,8 @@ static bool install_choose(struct install *install, const struct arguments *argu
     }
     install->data = options_base("XDG_DATA_HOME", ".local/share");
     if (!install->data) {
-        output_message("neither XDG_DATA_HOME nor HOME is an absolute path");
+        output_message(
+            "neither XDG_DATA_HOME nor HOME, a folder that is there, is an absolute path");
         return false;
     }
     install->folder = output_format("%s/warmpipe", install->data);
