@@ -4,7 +4,7 @@
 #include "common/base/machine.h"
 #include "layer/cache/cache_writer.h"
 
-/* Quiet time before a look, and least time between two steps that wait for quiet. */
+/* Quiet time before a look, and least time between two steps in quiet. */
 #define QUIET_NS   (50 * CLOCK_MS)
 #define SPACING_NS (1000 * CLOCK_MS)
 
@@ -159,12 +159,17 @@ cache_schedule_earned_at(const struct cache_schedule *schedule, uint64_t now_ns,
                      : CACHE_SCHEDULE_NEVER;
 }
 
-/* The earliest moment for another step that waits for quiet, by how long the last one took. */
+/* The earliest moment for another step that waits for quiet, by how long the last one took. None
+ * has to wait behind one under steady compiling, which has been paid for, and has not seen the end.
+ */
 static uint64_t cache_schedule_rested_at(const struct cache_schedule *schedule)
 {
-    const uint64_t last = atomic_load(&schedule->last_step_ns);
-    const uint64_t spacing = SPACING_NS << atomic_load(&schedule->failures);
-    return last ? last + later(spacing, atomic_load(&schedule->last_cost_ns) * REST_FACTOR) : 0;
+    const unsigned failures = atomic_load(&schedule->failures);
+    if (failures == 0 && !atomic_load(&schedule->last_was_quiet)) {
+        return 0;
+    }
+    return atomic_load(&schedule->last_step_ns) +
+           later(SPACING_NS << failures, atomic_load(&schedule->last_cost_ns) * REST_FACTOR);
 }
 
 static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedule, uint64_t now_ns)
@@ -240,8 +245,11 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
 static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64_t start_ns)
 {
     const uint64_t end_ns = clock_now_ns();
+    const bool is_quiet = atomic_load(&schedule->running) == 0 &&
+                          start_ns >= atomic_load(&schedule->last_hint_ns) + QUIET_NS;
     atomic_store(&schedule->last_step_ns, end_ns);
     atomic_store(&schedule->last_cost_ns, end_ns - start_ns);
+    atomic_store(&schedule->last_was_quiet, is_quiet);
     return end_ns;
 }
 

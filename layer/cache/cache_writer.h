@@ -128,6 +128,7 @@ struct cache_schedule {
     atomic_uint failures;         /* in a row */
     _Atomic uint64_t last_step_ns;
     _Atomic uint64_t last_cost_ns; /* how long the last snapshot or commit took */
+    atomic_bool last_was_quiet;    /* and whether nothing had been compiled for a while before */
     _Atomic uint64_t look_cost_ns; /* what a look costs where nothing else is in its way */
     atomic_bool pending;           /* there is a snapshot that is not on disk, or one too large */
     _Atomic size_t pending_size;

@@ -68,6 +68,14 @@ TEST(CacheSchedule, LooksLessOftenInACrowd)
     EXPECT_TRUE(schedule_looks_after(81 * CLOCK_MS, 4));
 }
 
+// A look within a burst has not seen its end, and the program may be killed soon after.
+TEST(CacheSchedule, LooksBehindABurst)
+{
+    EXPECT_EQ(schedule_look_behind(0), 50 * CLOCK_MS);
+    EXPECT_GT(schedule_look_behind(60 * CLOCK_MS), 900 * CLOCK_MS)
+        << "a second between two in quiet";
+}
+
 // How many processes share the cores: the time in creations is so many times the work.
 class EachCrowd : public ::testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Of, EachCrowd, ::testing::Values(1, 4));

@@ -89,3 +89,19 @@ bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd)
     return cache_schedule_due(&schedule, now_ns, true, &step) <= now_ns &&
            step == CACHE_SCHEDULE_SNAPSHOT;
 }
+
+uint64_t schedule_look_behind(uint64_t pause_ns)
+{
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    schedule_note(&schedule, CLOCK_MS);
+    atomic_store(&schedule.last_hint_ns, clock_now_ns() - pause_ns);
+    const struct own_wait_timer timer = own_wait_timer_start();
+    struct cache_schedule_mark mark = cache_schedule_count(&schedule);
+    cache_schedule_begin_look(&schedule, &mark, &timer);
+    cache_schedule_end_look(&schedule, &mark, false, true);
+    schedule_note(&schedule, CLOCK_MS);
+    enum cache_schedule_step step;
+    const uint64_t last_ns = atomic_load(&schedule.last_hint_ns);
+    return cache_schedule_due(&schedule, last_ns + CLOCK_S, true, &step) - last_ns;
+}
