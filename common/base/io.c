@@ -30,9 +30,18 @@ void io_set_own_thread(void)
     io_lowest = LOWEST_OWN_FD;
 }
 
+/* Whether both are of one file; false: one of them is not open any more. */
+static __attribute__((cold)) bool io_is_same_file(int fd, int other)
+{
+    struct stat status, other_status;
+    return fstat(fd, &status) == 0 && fstat(other, &other_status) == 0 &&
+           status.st_dev == other_status.st_dev && status.st_ino == other_status.st_ino;
+}
+
 /* To a number from `lowest` on, where RLIMIT_NOFILE allows it, and never a standard stream. The
- * program may put a file of its own in the place meanwhile (dup2), which nobody must write to, or
- * change the mode of: it is known by its flags. Cold: small rather than fast. */
+ * program may put a file of its own in the place meanwhile (dup2), which nobody must write to,
+ * change the mode of, or close: it is known by its flags, and once more right before that. Cold:
+ * small rather than fast. */
 static __attribute__((cold)) int io_lift(int fd, int flags, int lowest)
 {
     if (fd < 0 || fd >= lowest) {
@@ -50,11 +59,13 @@ static __attribute__((cold)) int io_lift(int fd, int flags, int lowest)
     }
     if (above >= 0 &&
         ((fcntl(above, F_GETFL) ^ flags) & (O_ACCMODE | O_APPEND | O_NONBLOCK)) != 0) {
+        close(above);
         errno = EINTR;
-        fd = above;
-        above = -1;
+        return -1;
     }
-    close(fd);
+    if (above < 0 || io_is_same_file(fd, above)) {
+        close(fd);
+    }
     return above;
 }
 

@@ -129,6 +129,7 @@ static bool crash_list_add_dead(int folder_fd, const char *name, bool read_only,
         unlinkat(folder_fd, name, 0);
     }
     read = read && list_add(list, own.digests, own.count);
+    list->died_late |= own.died_late;
     crash_list_free(&own);
     close(fd);
     return read;
@@ -157,6 +158,9 @@ static enum status crash_list_write(int folder_fd, const char *name, const struc
     bytes_put(&out, crash_list_magic, CRASH_MAGIC_SIZE);
     for (size_t i = 0; i < list->count; i++) {
         crash_list_put_place(&out, list->digests[i]);
+    }
+    if (list->died_late) {
+        crash_list_put_place(&out, (struct digest){0});
     }
     if (list->deaths > 0) {
         bytes_put_u64(&out, list->deaths);
@@ -244,9 +248,26 @@ enum status crash_list_change(int folder_fd, const char *identity, const struct 
         status = STATUS_out_of_memory;
     } else if (pipeline || list.deaths > 0) {
         list.deaths = pipeline ? list.deaths : 0;
+        list.died_late = pipeline && list.died_late;
         status = crash_list_write(folder_fd, name, &list);
     }
     file_unlock(lock_fd);
     crash_list_free(&list);
     return status;
+}
+
+void crash_list_remove(int folder_fd, const char *identity, size_t count)
+{
+    char name[NAME_SIZE];
+    int lock_fd;
+    struct crash_list list = {0};
+    if (file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd) == STATUS_ok) {
+        crash_list_format_name(identity, name);
+        if (crash_list_read_places(folder_fd, name, &list) && list.count == count &&
+            !list.died_late) {
+            unlinkat(folder_fd, name, 0);
+        }
+        file_unlock(lock_fd);
+        crash_list_free(&list);
+    }
 }

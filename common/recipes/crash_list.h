@@ -42,6 +42,10 @@ void crash_list_put_place(struct bytes *out, struct digest digest);
 enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
                             struct crash_list *list);
 
+/* Removes the list, deaths and all, if it still holds so many pipelines and nobody died late. Waits
+ * 200 ms at most for the folder's lock. */
+void crash_list_remove(int folder_fd, const char *identity, size_t count);
+
 /* Adds the pipeline to the list as it is on disk now; NULL: forgets the deaths. Waits at most 10 s
  * for the folder's lock (`locked`). */
 enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline);

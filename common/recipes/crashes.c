@@ -166,6 +166,23 @@ bool recipe_crashes_have_any(const struct recipe_crashes *crashes)
     return crashes->listed.count > 0 || crashes->listed.deaths > 0;
 }
 
+size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct digest **ret_list)
+{
+    *ret_list = crashes->listed.digests;
+    return crashes->listed.count;
+}
+
+void recipe_crashes_absolve(const char *root, const char *app, struct digest identity, size_t count)
+{
+    char digits[DIGEST_HEX_SIZE];
+    int folder_fd;
+    if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
+        digest_format(identity, digits);
+        crash_list_remove(folder_fd, digits, count);
+        close(folder_fd);
+    }
+}
+
 enum status recipe_crashes_change(const char *root, const char *app, struct digest identity,
                                   const struct digest *pipeline)
 {

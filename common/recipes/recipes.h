@@ -169,11 +169,13 @@ bool recipe_writer_discard(struct recipe_writer *writer);
  *     3 → 4  recipe_crashes_open of the next process: crash_list_read, which writes the list first
  *            and then removes the file
  *     1 → 4  recipe_crashes_change: a child of `warmpipe warm` died at it
+ *     4 → 1  recipe_crashes_absolve: the program has made all of them itself
  *
  * The list also counts the processes that died so. A file from elsewhere may hold any number of
  * pipelines that kill: after the second death nothing is compiled ahead in a program any more
  * (recipe_crashes_are_many), until `warmpipe warm` has been through all of it in child processes
- * (recipe_crashes_change). */
+ * (recipe_crashes_change). Nor can a kill, or an _exit, be told from a crash: such deaths are
+ * forgotten once the program has asked for each pipeline of the list, and lived. */
 
 struct recipe_crashes;
 
@@ -201,6 +203,14 @@ bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pip
  * compiled ahead then. A driver may crash only sometimes at what it must not be given. Thread-safe.
  */
 bool recipe_crashes_have_any(const struct recipe_crashes *crashes);
+
+/* The list, sorted; borrowed until recipe_crashes_close. */
+size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct digest **ret_list);
+
+/* Forgets the list and its deaths, if it still holds `count` pipelines and no process died in one
+ * that took long, of which it is not known which it was. Waits at most 200 ms for the lock. */
+void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
+                            size_t count);
 
 /* Whether two or more processes have died at what they replayed, since the recipes were gone
  * through the last time. Thread-safe. */

@@ -19,6 +19,9 @@
 /* Bytes; what comes while so much waits for a disk that does not answer is not recorded. */
 #define MAX_QUEUE ((size_t)64 << 20)
 
+/* Of two deaths of some threads each; where there are more, `warmpipe warm` was there. */
+#define ACCUSED_MAX 64
+
 struct recorder {
     struct recorder_queue queue; /* its lock is over what stands at the end, too */
     struct bytes environment;
@@ -36,6 +39,10 @@ struct recorder {
     struct recipe_forms forms; /* that pipelines may refer to */
     bool has_environment;      /* it is recorded, or queued */
     struct bytes unsaved;      /* digests of pipelines that are to be saved */
+    struct digest accused_identity;
+    struct digest accused[ACCUSED_MAX]; /* those that the program has not asked for come first */
+    size_t accused_count;               /* 0: there are none */
+    _Atomic size_t accused_left;
 
     /* Bytes of `unsaved`, for who must not wait for the lock; and those that belong to the next
      * save, of the thread that saves. */
@@ -204,6 +211,35 @@ bool recorder_keep(struct recorder *recorder, const struct canonical *form)
     return is_opened;
 }
 
+void recorder_accuse(struct recorder *recorder, struct digest identity,
+                     const struct digest *pipelines, size_t count)
+{
+    if (recorder && count > 0 && count <= ACCUSED_MAX) {
+        pthread_mutex_lock(&recorder->queue.lock);
+        recorder->accused_identity = identity;
+        memcpy(recorder->accused, pipelines, count * sizeof *pipelines);
+        recorder->accused_count = count;
+        atomic_store(&recorder->accused_left, count);
+        pthread_mutex_unlock(&recorder->queue.lock);
+    }
+}
+
+/* The program asks for it itself. */
+static __attribute__((cold)) void recorder_absolve(struct recorder *recorder,
+                                                   struct digest pipeline)
+{
+    pthread_mutex_lock(&recorder->queue.lock);
+    const size_t left = atomic_load(&recorder->accused_left);
+    for (size_t i = 0; i < left; i++) {
+        if (digest_equal(recorder->accused[i], pipeline)) {
+            recorder->accused[i] = recorder->accused[left - 1];
+            atomic_store(&recorder->accused_left, left - 1);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&recorder->queue.lock);
+}
+
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
                                     const struct canonical *form, bool *ret_stored)
 {
@@ -212,6 +248,9 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *ded
         return NULL;
     }
     recorder_open_recipes(recorder);
+    if (atomic_load_explicit(&recorder->accused_left, memory_order_relaxed) > 0) {
+        recorder_absolve(recorder, form->digest);
+    }
     const bool is_saved = !digest_set_has(&recorder->never_saved, form->digest.low);
     if (recorder_is_used_today(recorder, form->digest)) {
         *ret_stored = is_saved;
@@ -374,6 +413,7 @@ void recorder_saved(struct recorder *recorder)
     if (!recorder_queue_lock(&recorder->queue)) {
         return;
     }
+    const size_t absolved = atomic_load(&recorder->accused_left) == 0 ? recorder->accused_count : 0;
     const size_t looked =
         recorder->looked < recorder->unsaved.size ? recorder->looked : recorder->unsaved.size;
     for (size_t at = 0; at < looked && !atomic_load(&recorder->queue.is_broken);
@@ -394,7 +434,12 @@ void recorder_saved(struct recorder *recorder)
         recorder->looked = 0;
         recorder_queue_note(&recorder->queue);
     }
+    recorder->accused_count -= absolved;
     pthread_mutex_unlock(&recorder->queue.lock);
+    if (absolved > 0) {
+        recipe_crashes_absolve(recorder->queue.root, recorder->queue.app,
+                               recorder->accused_identity, absolved);
+    }
     if (looked > 0) {
         recorder_queue_hurry(&recorder->queue);
     }

@@ -75,6 +75,12 @@ void recorder_prewarmed(struct recorder *recorder, struct digest pipeline);
 bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
                         uint32_t compile_us);
 
+/* What processes have died of, or so it seems (common/recipes/recipes.h), on the device of this
+ * identity: forgotten with the first save after the program has asked for each of them. Once, from
+ * any thread. */
+void recorder_accuse(struct recorder *recorder, struct digest identity,
+                     const struct digest *pipelines, size_t count);
+
 /* The caches are about to be looked at: what was compiled before this belongs to the next save.
  * Waits for no lock. */
 void recorder_looking(struct recorder *recorder);

@@ -39,7 +39,14 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    ("a look behind a burst", "if (failures == 0 && !atomic_load(&schedule->last_was_quiet)) {",
+     "if (failures == 0 && !atomic_load(&schedule->last_step_ns)) {", r"unit\.CacheSchedule"),
+
     # Recipes that kill.
+    ("deaths that the program disproves", "if (absolved > 0) {", "if (absolved > 0 && 0) {",
+     r"integration\.PrewarmTest"),
+    ("deaths of nobody knows what", "list.count == count &&\n            !list.died_late) {",
+     "list.count == count) {", r"unit\.RecipeCrashes"),
     ("entry point", "if (!stage_find_entry_point(module, stage, &function, &known) && known) {",
      "if (!stage_find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
     ("bindings against the layout", "const bool fits = binding && binding->descriptorCount > 0",

@@ -142,6 +142,34 @@ TEST_F(RecipeCrashes, TheSecondDeathIsOneTooMany)
     EXPECT_EQ(count(crashes), 2u) << "what crashed is remembered";
 }
 
+// Nobody can tell a process that was killed from one that has crashed: the program has asked for
+// all of the list.
+TEST_F(RecipeCrashes, AreForgottenWhereTheProgramLivesWithThem)
+{
+    const auto absolve = [&](size_t pipelines) {
+        recipe_crashes_absolve(root.c_str(), "app", identity, pipelines);
+        return !recipe_crashes_have_any(open().get());
+    };
+    crash(first, second);
+    crash(second, first);
+    const digest *list = nullptr;
+    Crashes crashes = open();
+    ASSERT_EQ(recipe_crashes_list(crashes.get(), &list), 2u);
+    EXPECT_FALSE(absolve(1)) << "another has come in between";
+    EXPECT_TRUE(absolve(2));
+    EXPECT_TRUE(absolve(2));
+    crash(first, second);
+    EXPECT_EQ(in_child([&] {
+                  Crashes late = open();
+                  recipe_crashes_late(late.get(), 0);
+                  kill(getpid(), SIGKILL);
+              }),
+              128 + SIGKILL);
+    EXPECT_FALSE(absolve(1)) << "nobody knows what the second has died in";
+    EXPECT_EQ(recipe_crashes_change(root.c_str(), "app", identity, nullptr), STATUS_ok);
+    EXPECT_TRUE(absolve(1)) << "warm has gone through all";
+}
+
 // Nobody has opened the list in between.
 TEST_F(RecipeCrashes, ProcessesThatDieAtOnceAreCountedEach)
 {
