@@ -165,6 +165,7 @@ TEST_F(RecipeCrashes, AreForgottenWhereTheProgramLivesWithThem)
                   kill(getpid(), SIGKILL);
               }),
               128 + SIGKILL);
+    EXPECT_TRUE(recipe_crashes_are_many(open().get()));
     EXPECT_FALSE(absolve(1)) << "nobody knows what the second has died in";
     EXPECT_EQ(recipe_crashes_change(root.c_str(), "app", identity, nullptr), STATUS_ok);
     EXPECT_TRUE(absolve(1)) << "warm has gone through all";
