@@ -26,6 +26,11 @@ endif()
 # distribution's, or the builder's, to say. (Position independence and full RELRO are always on.)
 option(WARMPIPE_HARDEN "stack protector, _FORTIFY_SOURCE, RELRO and CET, as in packages" OFF)
 if(WARMPIPE_HARDEN)
+  # The same package wherever it is built. Of the link as well, which compiles (-flto), and of the assembler, which
+  # gcc does not tell where it makes fat objects.
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
+                      "$<$<C_COMPILER_ID:GNU>:-Wa,--debug-prefix-map=${PROJECT_SOURCE_DIR}=.>")
+  add_link_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   include(CheckCCompilerFlag)
   add_compile_options(-fstack-protector-strong)
   add_compile_options($<$<NOT:$<CONFIG:Debug>>:-U_FORTIFY_SOURCE>
