@@ -18,13 +18,27 @@ def saved(place):
     return any(line["cache"]["saved_bytes"] > 0 for line in place.stats_so_far())
 
 
-def expect_warm(run, *, deduplicated=0):
+def compiled_by_itself(place):
+    """How many of the client's pipelines the driver says that it compiles where the program has kept all
+    of them perfectly: Turnip of Mesa 26.1 says so of each graphics pipeline, which takes it 2 us."""
+    own = place.path("perfect.bin")
+    for _ in range(2):
+        said = place.client("--feedback", "--cache", f"file={own}", WARMPIPE_DISABLE="1").said
+    return said["feedback_valid"] - said["feedback_hits"]
+
+
+def expect_no_misses(place, run, what):
+    misses = run.last()["pipelines"]["driver_misses"]
+    expect(misses == 0 or misses <= compiled_by_itself(place), f"{what}: {run.last()}")
+
+
+def expect_warm(place, run, *, deduplicated=0):
     """Everything was found in what was loaded, and nothing was written."""
     cache, pipelines = run.last()["cache"], run.last()["pipelines"]
     expect(cache["state"] == "loaded", f"not loaded: {cache}")
     expect(cache["saved_bytes"] == 0, f"a warm start writes: {cache}")
     expect(pipelines["deduplicated"] == deduplicated, f"deduplicated: {pipelines}")
-    expect(pipelines["driver_misses"] == 0, f"a warm start compiles: {pipelines}")
+    expect_no_misses(place, run, "a warm start compiles")
 
 
 def expect_whole(place, run):
@@ -52,7 +66,7 @@ def cold(place):
 def warm(place):
     place.client()
     for _ in range(3):
-        expect_warm(place.client())
+        expect_warm(place, place.client())
 
 
 def killed(place):
@@ -63,7 +77,7 @@ def killed(place):
     finish()
     run = place.client()
     expect(run.last()["cache"]["state"] == "loaded", f"not loaded: {run.last()['cache']}")
-    expect_warm(place.client())  # the first may add what was compiled after that save
+    expect_warm(place, place.client())  # the first may add what was compiled after that save
 
 
 def own_caches(place):
@@ -72,7 +86,7 @@ def own_caches(place):
         run = place.client("--cache", "many=4")
     if place.device.keeps:
         expect(run.last()["cache"]["state"] == "loaded", f"third start: {run.last()['cache']}")
-        expect(run.last()["pipelines"]["driver_misses"] == 0, f"third start: {run.last()}")
+        expect_no_misses(place, run, "third start")
         place.variables["WARMPIPE_APP"] = "keeper"
         own = place.path("kept.bin")
         sizes = [place.client("--cache", f"file={own}").said["app_cache_bytes"] for _ in range(3)]
@@ -87,7 +101,7 @@ def allocator(place):
         expect(run.said["allocations"] == run.said["frees"], f"allocations: {run.said}")
         expect(run.said["foreign_allocator_calls"] == 0, f"on threads of ours: {run.said}")
     if place.device.keeps:
-        expect_warm(run)
+        expect_warm(place, run)
 
 
 def sharing(place):
@@ -97,7 +111,7 @@ def sharing(place):
         expect(pipelines["requested"] == 2 * PIPELINES, f"requested: {pipelines}")
         expect(pipelines["deduplicated"] == PIPELINES, f"deduplicated: {pipelines}")
         if start and place.device.keeps:
-            expect_warm(run, deduplicated=PIPELINES)
+            expect_warm(place, run, deduplicated=PIPELINES)
 
 
 def replay_recipes(place):
@@ -111,7 +125,7 @@ def replay_recipes(place):
         return
     expect(told["compiled"] + told["hit"] >= 0.95 * PIPELINES, f"warm compiled too few: {told}")
     run = place.client()
-    expect_warm(run)
+    expect_warm(place, run)
     expect_whole(place, run)
 
 
@@ -139,8 +153,9 @@ def prewarm(place):
     suite.prewarm(place, place.suite.client(), [*suite.PIPELINES, "--delay-ms", "1000000"], whole)
     run = place.client()
     misses = run.last()["pipelines"]["driver_misses"]
-    expect(misses <= PIPELINES // 10, f"compiled ahead, but {misses} misses: {run.last()}")
-    expect_warm(place.client())
+    expect(misses <= PIPELINES // 10 or misses <= compiled_by_itself(place),
+           f"compiled ahead, but {misses} misses: {run.last()}")
+    expect_warm(place, place.client())
 
 
 def older(place):
@@ -149,12 +164,12 @@ def older(place):
     arguments = ("--api", "1.1", "--render-pass")
     place.client(*arguments)
     for _ in range(2):
-        expect_warm(place.client(*arguments))
+        expect_warm(place, place.client(*arguments))
     place.remove_caches()
     told = place.warm()
     expect(told["compiled"] + told["hit"] == PIPELINES, f"warm compiled too few: {told}")
     for _ in range(2):
-        expect_warm(place.client(*arguments))
+        expect_warm(place, place.client(*arguments))
 
 
 def identity(place):
@@ -167,11 +182,11 @@ def identity(place):
     expect(other.last()["cache"]["reason"] == "no_file", f"another device: {other.last()['cache']}")
     (theirs,) = set(place.cache_files()) - {mine}
     place.use(device)
-    expect_warm(place.client())
+    expect_warm(place, place.client())
     shutil.copyfile(theirs, mine)
     refused = place.client()
     expect(refused.last()["cache"]["state"] == "rejected", f"forged: {refused.last()['cache']}")
-    expect_warm(place.client())
+    expect_warm(place, place.client())
 
 
 def devices_of(place, action):
@@ -280,7 +295,7 @@ def settings(place):
         place.remove_caches()
         told = place.warm()
         expect(told["compiled"] == told["recipes"] > 0, f"warm: {told}")
-        expect_warm(place.client(**variables))
+        expect_warm(place, place.client(**variables))
     if tried == 0:
         raise Skip("all that were tried change the identity, or not even the key")
     os.unlink(place.path("home", ".drirc"))
@@ -288,7 +303,7 @@ def settings(place):
     place.remove_caches()
     told = place.warm(**VARIABLE)
     expect(told["compiled"] == told["recipes"] > 0, f"warm with other variables: {told}")
-    expect_warm(place.client())
+    expect_warm(place, place.client())
 
 
 def validation(place):

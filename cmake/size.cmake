@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+# How what need not be fast is built. The layer has to stay below a size (package.library), and what each release of gcc
+# makes of -Os differs by a page of 4 KiB.
+set(warmpipe_small -Os)
+if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+  # What is the same in each round of a loop is not kept in a register from before it, which would have to be saved: 500
+  # bytes of gcc 12.
+  list(APPEND warmpipe_small -fno-move-loop-invariants)
+  if(CMAKE_C_COMPILER_VERSION VERSION_GREATER_EQUAL 15)
+    # Nor does a function get a copy for what it is called with: 1,400 bytes of gcc 16; gcc 12 makes more of it.
+    list(APPEND warmpipe_small -fno-ipa-cp)
+  endif()
+endif()
