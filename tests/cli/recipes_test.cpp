@@ -204,6 +204,27 @@ TEST_F(RecipeFiles, WhatIsNoFileIsWrittenToAndNotReplaced)
     }
 }
 
+TEST_F(RecipeFiles, GoThroughAPipeToAnotherMachine)
+{
+    write(a);
+    write(b);
+    const std::string there = "WARMPIPE_DIR=" + folder.path + "/there $tool ";
+    const std::string here = "WARMPIPE_DIR=" + root + " $tool ";
+    const ToolResult piped =
+        run_shell(here + "export - | " + there + "import --json --app app -", folder.path);
+    EXPECT_EQ(piped.exit_status, 0) << piped.err;
+    EXPECT_EQ(json::parse(piped.out)["new_pipelines"], 2);
+    EXPECT_EQ(run_shell(here + "export f; $tool merge one f; $tool merge other - <f; cmp one other",
+                        folder.path)
+                  .exit_status,
+              0);
+    for (const std::string nothing : {"</dev/null", "<.", "<&-", "<<<nonsense"}) {
+        const ToolResult result = run_shell(there + "import --app app - " + nothing, folder.path);
+        EXPECT_EQ(result.exit_status, 2) << nothing;
+        EXPECT_EQ(lines_of(result.err).size(), 1u) << nothing << result.err;
+    }
+}
+
 TEST_F(RecipeFiles, ALinkKeepsItsPlaceAndAFileItsMode)
 {
     write(a);

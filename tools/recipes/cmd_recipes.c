@@ -299,11 +299,11 @@ const struct verb verb_import = {
     .summary = "take in recipes from a file",
     .operands = "FILE",
     .description =
-        "Adds the recipes in FILE to those of a program. FILE is not believed: every\n"
-        "record is checked by its digest, forms and environments are decoded, SPIR-V is\n"
-        "validated by SPIRV-Tools, and a pipeline counts only with all that it refers to\n"
-        "and where form, code and layouts fit each other. How long it took to compile is\n"
-        "not taken over.\n"
+        "Adds the recipes in FILE (-: standard input) to those of a program. FILE is not\n"
+        "believed: every record is checked by its digest, forms and environments are\n"
+        "decoded, SPIR-V is validated by SPIRV-Tools, and a pipeline counts only with all\n"
+        "that it refers to and where form, code and layouts fit each other. How long it\n"
+        "took to compile is not taken over.\n"
         "What does not pass is left out, counted and named. What does not fit into\n"
         "WARMPIPE_MAX_SIZE is left out, too, the least used first.\n\n"
         "Exit status: 0 all was taken, 1 something was left out, 2 FILE cannot be read.",

@@ -103,9 +103,34 @@ void recipe_tool_tell_cut(const char *path)
                    status_id(STATUS_truncated));
 }
 
+static enum status recipe_tool_read_standard(struct recipe_segment *ret_segment)
+{
+    struct bytes data = {0};
+    uint8_t part[65536];
+    ssize_t size;
+    do {
+        size = io_read(STDIN_FILENO, part, sizeof part, IO_HERE);
+        bytes_put(&data, part, size > 0 ? (size_t)size : 0);
+    } while (size > 0 && data.size <= RECIPES_MAX_FILE && !data.failed);
+    const size_t whole = data.size;
+    uint8_t *bytes = bytes_take(&data);
+    const enum status status = size < 0                   ? status_from_errno(errno)
+                               : whole > RECIPES_MAX_FILE ? STATUS_too_large
+                               : whole == 0               ? STATUS_truncated
+                               : bytes                    ? STATUS_ok
+                                                          : STATUS_out_of_memory;
+    if (status != STATUS_ok) {
+        free(bytes);
+        return status;
+    }
+    return recipe_segment_take(bytes, whole, ret_segment);
+}
+
 bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment)
 {
-    const enum status status = recipe_segment_read_any(path, ret_segment);
+    const bool is_standard = strcmp(path, "-") == 0;
+    const enum status status = is_standard ? recipe_tool_read_standard(ret_segment)
+                                           : recipe_segment_read_any(path, ret_segment);
     if (status == STATUS_ok && recipe_tool_ends_too_early(ret_segment)) {
         recipe_tool_tell_cut(path);
         ret_segment->dropped++;

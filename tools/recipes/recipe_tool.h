@@ -22,8 +22,8 @@ typedef int recipe_tool_work(const struct arguments *arguments, const char *root
  * in the root. Frees the root. The exit status; 2 after a message, or if the root is NULL. */
 int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_tool_work *work);
 
-/* Reads a recipe file into memory. False after a message. One that was cut has a damaged record,
- * and a message tells so. */
+/* Reads a recipe file into memory; "-": standard input, to its end. False after a message. One that
+ * was cut has a damaged record, and a message tells so. */
 bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment);
 
 /* Whether a file that was handed on lacks its end: it ends within a record. False for a name that a
