@@ -227,27 +227,29 @@ static bool bypass_adopts(void)
     return adopts || getpid() == 1;
 }
 
-/* Whether the first process has to do with the ends of children. One that has a single thread and
- * leaves SIGCHLD as it is has not, as a rule (`sleep` in a container that is only entered): each
- * orphan would stay there as a zombie. */
+/* Whether the first process waits for whatever child ends, as far as can be seen: each orphan would
+ * stay there as a zombie. One that leaves SIGCHLD as it is does not (`sleep` in a container that is
+ * only entered), nor does one with threads, which no init has (node, Java, Go: a service that
+ * starts programs waits for those alone). */
 static bool bypass_is_reaped(void)
 {
     FILE *status = bypass_open(1, "status");
     AUTO_FREE char *line = NULL;
     size_t capacity = 0;
-    bool has_one_thread = false;
+    bool has_threads = false;
     uint64_t minded = 0; /* signals: bit 0 is number 1 */
     while (status && getline(&line, &capacity, status) > 0) {
-        has_one_thread |= strcmp(line, "Threads:\t1\n") == 0;
+        has_threads |= strncmp(line, "Threads:", 8) == 0 && strcmp(line + 8, "\t1\n") != 0;
         if (strncmp(line, "SigBlk:", 7) == 0 || strncmp(line, "SigIgn:", 7) == 0 ||
             strncmp(line, "SigCgt:", 7) == 0) {
             minded |= strtoull(line + 7, NULL, 16);
         }
     }
-    if (status) {
-        fclose(status);
+    if (!status) {
+        return true;
     }
-    return !has_one_thread || (minded >> (SIGCHLD - 1) & 1);
+    fclose(status);
+    return !has_threads && (minded >> (SIGCHLD - 1) & 1);
 }
 
 void bypass_watch(void)
