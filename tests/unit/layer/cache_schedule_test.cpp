@@ -15,22 +15,23 @@ uint64_t cost_after(const std::vector<schedule_look> &looks)
     return schedule_cost_after(looks.data(), looks.size());
 }
 
+// By seconds that nobody spends: of what a busy machine takes from the test, some come off.
 TEST(CacheSchedule, TakesTheShorterOfTwoReads)
 {
-    const schedule_look longer = {200 * CLOCK_MS, true};
-    const schedule_look shorter = {50 * CLOCK_MS, true};
-    EXPECT_GT(cost_after({longer}), 150 * CLOCK_MS);
-    EXPECT_GT(cost_after({longer, shorter}), 30 * CLOCK_MS);
-    EXPECT_LT(cost_after({longer, shorter}), 150 * CLOCK_MS);
+    const schedule_look longer = {20 * CLOCK_S, true};
+    const schedule_look shorter = {5 * CLOCK_S, true};
+    EXPECT_GT(cost_after({longer}), 15 * CLOCK_S);
+    EXPECT_GT(cost_after({longer, shorter}), 3 * CLOCK_S);
+    EXPECT_LT(cost_after({longer, shorter}), 15 * CLOCK_S);
 }
 
 // A driver without feedback is asked for the size again and again.
 TEST(CacheSchedule, ASizeSaysNothingOfAReadsCost)
 {
-    const schedule_look read = {50 * CLOCK_MS, true};
+    const schedule_look read = {5 * CLOCK_S, true};
     const schedule_look size = {0, false};
-    EXPECT_GT(cost_after({read, size}), 30 * CLOCK_MS);
-    EXPECT_GT(cost_after({read, size, read}), 30 * CLOCK_MS);
+    EXPECT_GT(cost_after({read, size}), 3 * CLOCK_S);
+    EXPECT_GT(cost_after({read, size, read}), 3 * CLOCK_S);
 }
 
 // Sixteen threads that compile on two cores for a second have compiled for two.
