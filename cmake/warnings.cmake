@@ -28,8 +28,10 @@ option(WARMPIPE_HARDEN "stack protector, _FORTIFY_SOURCE, RELRO and CET, as in p
 if(WARMPIPE_HARDEN)
   # The same package wherever it is built. Of the link as well, which compiles (-flto), and of the assembler, which
   # gcc does not tell where it makes fat objects.
-  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.
-                      "$<$<C_COMPILER_ID:GNU>:-Wa,--debug-prefix-map=${PROJECT_SOURCE_DIR}=.>")
+  add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT PROJECT_SOURCE_DIR MATCHES ",")
+    add_compile_options(-Wa,--debug-prefix-map=${PROJECT_SOURCE_DIR}=.)
+  endif()
   add_link_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   include(CheckCCompilerFlag)
   add_compile_options(-fstack-protector-strong)

@@ -183,7 +183,7 @@ void text_bytes(uint64_t bytes, char ret_text[TEXT_BYTES_SIZE])
     uint64_t tenths = 0;
     while (bytes >> 10 * unit > 1023 || tenths > 10239) { /* 1023.96 KiB is no 1024.0 */
         unit++;
-        const unsigned dropped = unit > 1 ? 4 : 0; /* ten times the rest is within 64 bits */
+        const unsigned dropped = bytes >> 60 ? 4 : 0; /* ten times the rest is within 64 bits */
         const unsigned shift = 10 * unit - dropped;
         tenths = ((bytes >> dropped) * 10 + (UINT64_C(1) << (shift - 1))) >> shift;
     }

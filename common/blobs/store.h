@@ -142,12 +142,13 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 enum status store_commit(struct store *store, const void *data, size_t size);
 
 /* Ends a commit of what is larger than the limit. merged: only what was merged is: the parts in it
- * are removed, and the file stays, so that the next commit holds the caller's own data alone. Else
+ * are removed, and the file stays, so that the next commit holds the caller's own data alone; true:
+ * there were parts. Else
  * the file that this store has loaded or saved is begun anew: it is removed with the parts, if no
  * other one was saved meanwhile, so that the next start keeps only what it uses. Not twice within a
  * week, nor in the first one (the lock file's time tells): a program that needs more than the limit
  * would be cold in every other start. */
-void store_end_outgrown(struct store *store, bool merged);
+bool store_end_outgrown(struct store *store, bool merged);
 
 /* Ends a commit without writing. Without store_begin a no-op. */
 void store_abort(struct store *store);

@@ -181,12 +181,13 @@ static bool store_is_file_known(const struct store *store, int directory_fd, boo
                               : or_unusable && found != STATUS_out_of_memory;
 }
 
-void store_end_outgrown(struct store *store, bool merged)
+bool store_end_outgrown(struct store *store, bool merged)
 {
     struct stat lock;
     if (!store_is_ours(store)) {
-        return;
+        return false;
     }
+    const bool gives_way = merged && store->taken.count > 0;
     if (merged) {
         store_remove_taken(store);
     } else if (store_is_file_known(store, store->directory_fd, false) &&
@@ -197,6 +198,7 @@ void store_end_outgrown(struct store *store, bool merged)
         store_remove_taken(store);
     }
     store_end_commit(store, merged);
+    return gives_way;
 }
 
 /* Commit without a merge. */

@@ -100,7 +100,7 @@ static bool crash_list_read_places(int folder_fd, const char *name, struct crash
 {
     uint8_t *data;
     size_t size;
-    const uint64_t limit = CRASH_MAGIC_SIZE + (uint64_t)MAX_LISTED * CRASH_PLACE_SIZE + DEATHS_SIZE;
+    const uint64_t limit = CRASH_MAGIC_SIZE + (MAX_LISTED + 1) * CRASH_PLACE_SIZE + DEATHS_SIZE;
     const enum status status = file_read(folder_fd, name, limit, &data, &size);
     list->deaths = 0;
     if (status != STATUS_ok) {
@@ -256,16 +256,29 @@ enum status crash_list_change(int folder_fd, const char *identity, const struct 
     return status;
 }
 
-void crash_list_remove(int folder_fd, const char *identity, size_t count)
+/* Whether each pipeline of the list is one of these. */
+static bool crash_list_is_among(const struct crash_list *list, const struct digest *pipelines,
+                                size_t count)
 {
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        found += crash_list_has(list, pipelines[i]);
+    }
+    return found == list->count;
+}
+
+void crash_list_absolve(int folder_fd, const char *identity, const struct digest *pipelines,
+                        size_t count)
+{
+    static const struct crash_list absolved = {.died_late = true};
     char name[NAME_SIZE];
     int lock_fd;
     struct crash_list list = {0};
     if (file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd) == STATUS_ok) {
         crash_list_format_name(identity, name);
-        if (crash_list_read_places(folder_fd, name, &list) && list.count == count &&
-            !list.died_late) {
-            unlinkat(folder_fd, name, 0);
+        if (crash_list_read_places(folder_fd, name, &list) && !list.died_late &&
+            crash_list_is_among(&list, pipelines, count)) {
+            crash_list_write(folder_fd, name, &absolved);
         }
         file_unlock(lock_fd);
         crash_list_free(&list);

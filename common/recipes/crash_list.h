@@ -25,7 +25,8 @@ extern const uint8_t crash_list_magic[CRASH_MAGIC_SIZE];
 struct crash_list {
     struct digest *digests; /* sorted */
     size_t count;
-    bool died_late;  /* a place of the digest 0: a process died in a compile that took long */
+    bool died_late;  /* a place of the digest 0: a process died in a compile that took long, or the
+                        list was emptied for a program */
     uint64_t deaths; /* of processes, since they were last forgiven */
 };
 
@@ -42,9 +43,11 @@ void crash_list_put_place(struct bytes *out, struct digest digest);
 enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
                             struct crash_list *list);
 
-/* Removes the list, deaths and all, if it still holds so many pipelines and nobody died late. Waits
- * 200 ms at most for the folder's lock. */
-void crash_list_remove(int folder_fd, const char *identity, size_t count);
+/* Empties the list, deaths and all, if these different pipelines are all that it holds now. Not if
+ * a process has died late, which is what the list says from then on: so it is done once. Waits 200
+ * ms at most for the folder's lock. */
+void crash_list_absolve(int folder_fd, const char *identity, const struct digest *pipelines,
+                        size_t count);
 
 /* Adds the pipeline to the list as it is on disk now; NULL: forgets the deaths. Waits at most 10 s
  * for the folder's lock (`locked`). */

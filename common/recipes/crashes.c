@@ -172,13 +172,14 @@ size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct di
     return crashes->listed.count;
 }
 
-void recipe_crashes_absolve(const char *root, const char *app, struct digest identity, size_t count)
+void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
+                            const struct digest *pipelines, size_t count)
 {
     char digits[DIGEST_HEX_SIZE];
     int folder_fd;
     if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
         digest_format(identity, digits);
-        crash_list_remove(folder_fd, digits, count);
+        crash_list_absolve(folder_fd, digits, pipelines, count);
         close(folder_fd);
     }
 }

@@ -152,7 +152,7 @@ static void cache_writer_write_commit(void *user)
             *reason = store_commit(writer->store, writer->snapshot, size);
         } else {
             *reason = STATUS_too_large;
-            store_end_outgrown(writer->store, writer->snapshot != NULL);
+            writer->commit.gave_way = store_end_outgrown(writer->store, writer->snapshot != NULL);
         }
         return;
     }
@@ -308,13 +308,13 @@ static bool cache_writer_commit_twice(struct cache_writer *writer, enum cache_co
 }
 
 /* A save that failed is tried again when the caches are looked at next, at the end of the device if
- * not before: but where they have outgrown the limit by themselves. */
+ * not before: of one that was too large, where parts have given way. */
 static size_t cache_writer_end_commit(struct cache_writer *writer, enum status reason)
 {
     size_t saved = 0;
     if (reason == STATUS_ok) {
         saved = atomic_load(&writer->schedule.pending_size);
-    } else if (reason != STATUS_too_large || writer->snapshot) {
+    } else if (reason != STATUS_too_large || writer->commit.gave_way) {
         writer->seen_size = 0;
         atomic_fetch_add(&writer->schedule.touched, 1);
     }
@@ -346,6 +346,7 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
     const uint64_t start_ns = clock_now_ns();
     const uint64_t ran_ns = clock_thread_ran_ns();
     const uint64_t busy_ns = atomic_load(&writer->schedule.busy_ns);
+    const bool is_quiet = cache_schedule_is_quiet(&writer->schedule);
     if (atomic_load(&writer->schedule.pending) &&
         !cache_writer_judge_late(writer, by == COMMIT_BY_WORKER)) {
         return false;
@@ -356,7 +357,7 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
         }
         saved = cache_writer_end_commit(writer, reason);
         written = writer->commit.way == COMMIT_SAME ? 0 : saved;
-        cache_schedule_committed(&writer->schedule, start_ns, busy_ns,
+        cache_schedule_committed(&writer->schedule, start_ns, is_quiet, busy_ns,
                                  by == COMMIT_BY_WORKER ? clock_thread_ran_ns() - ran_ns : 0);
     }
     pthread_mutex_unlock(&writer->lock);

@@ -242,15 +242,19 @@ uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_
     return earlier(commit, snapshot);
 }
 
-static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64_t start_ns)
+static uint64_t cache_schedule_note_step(struct cache_schedule *schedule, uint64_t start_ns,
+                                         bool was_quiet)
 {
     const uint64_t end_ns = clock_now_ns();
-    const bool is_quiet = atomic_load(&schedule->running) == 0 &&
-                          start_ns >= atomic_load(&schedule->last_hint_ns) + QUIET_NS;
     atomic_store(&schedule->last_step_ns, end_ns);
     atomic_store(&schedule->last_cost_ns, end_ns - start_ns);
-    atomic_store(&schedule->last_was_quiet, is_quiet);
+    atomic_store(&schedule->last_was_quiet, was_quiet);
     return end_ns;
+}
+
+bool cache_schedule_is_quiet(const struct cache_schedule *schedule)
+{
+    return clock_now_ns() >= atomic_load(&schedule->last_hint_ns) + QUIET_NS;
 }
 
 struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule)
@@ -268,6 +272,7 @@ void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_sch
 {
     mark->timer = *timer;
     mark->start_ns = clock_now_ns();
+    mark->is_quiet = cache_schedule_is_quiet(schedule);
     if (!atomic_load(&schedule->pending)) {
         atomic_store(&schedule->first_pending_ns, atomic_load(&schedule->first_hint_ns));
     }
@@ -291,7 +296,7 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
     /* The shorter one of two reads in a row tells the cost: the other one may have found a busy
      * machine. A look that asked for the size alone tells nothing of one that reads. */
     const uint64_t took_ns =
-        earlier(cache_schedule_note_step(schedule, mark->start_ns) - mark->start_ns,
+        earlier(cache_schedule_note_step(schedule, mark->start_ns, mark->is_quiet) - mark->start_ns,
                 own_wait_timer_elapsed(&mark->timer));
     atomic_store(&schedule->last_look_ns, took_ns);
     if (has_read) {
@@ -299,11 +304,12 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
     }
 }
 
-void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns,
-                              uint64_t cost_ns)
+void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, bool was_quiet,
+                              uint64_t busy_ns, uint64_t cost_ns)
 {
     atomic_store(&schedule->commit_cost_ns, cost_ns);
-    atomic_store(&schedule->last_commit_ns, cache_schedule_note_step(schedule, start_ns));
+    atomic_store(&schedule->last_commit_ns,
+                 cache_schedule_note_step(schedule, start_ns, was_quiet));
     atomic_store(&schedule->committed_busy_ns, busy_ns);
 }
 

@@ -144,6 +144,7 @@ struct cache_schedule {
 struct cache_schedule_mark {
     struct own_wait_timer timer;
     uint64_t start_ns;
+    bool is_quiet; /* when the look began */
     uint64_t touched;
     uint64_t hinted;
     uint64_t missed;
@@ -193,10 +194,14 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
 /* A read of the driver took so long, be it within a look or beside a step; needs no lock. */
 void cache_schedule_note_read(struct cache_schedule *schedule, uint64_t took_ns);
 
-/* A commit has ended that began then, when busy_ns was so much; the worker has run so long for it
- * (0: it was not the worker). */
-void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, uint64_t busy_ns,
-                              uint64_t cost_ns);
+/* Whether nothing has been compiled for a while: asked when a look or a save begins, since another
+ * compile while it lasts is no reason for the next one to come at once. */
+bool cache_schedule_is_quiet(const struct cache_schedule *schedule);
+
+/* A commit has ended that began then, was_quiet or not, when busy_ns was so much; the worker has
+ * run so long for it (0: it was not the worker). */
+void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, bool was_quiet,
+                              uint64_t busy_ns, uint64_t cost_ns);
 
 /* The cache is empty: no look before twice as much was compiled. False: too little was compiled to
  * believe that it stays so. */
@@ -246,6 +251,7 @@ struct cache_writer {
         enum cache_commit_way way;
         enum status reason;
         bool has_room; /* what a full disk lacked */
+        bool gave_way; /* parts that were too large with our own */
     } commit;
     struct { /* data that a look has read, to be held against the file */
         uint8_t *data;

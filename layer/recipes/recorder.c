@@ -42,6 +42,7 @@ struct recorder {
     struct digest accused_identity;
     struct digest accused[ACCUSED_MAX]; /* those that the program has not asked for come first */
     size_t accused_count;               /* 0: there are none */
+    size_t absolved_count;              /* which it is to be written down of; 0: not yet */
     _Atomic size_t accused_left;
 
     /* Bytes of `unsaved`, for who must not wait for the lock; and those that belong to the next
@@ -60,6 +61,15 @@ bool recorder_finish(struct recorder *recorder)
     return recorder_queue_finish(&recorder->queue);
 }
 
+/* Nobody changes what is absolved. */
+static void recorder_write_absolved(struct recorder_queue *queue)
+{
+    const struct recorder *recorder =
+        (struct recorder *)((char *)queue - offsetof(struct recorder, queue));
+    recipe_crashes_absolve(queue->root, queue->app, recorder->accused_identity, recorder->accused,
+                           recorder->absolved_count);
+}
+
 struct recorder *recorder_new(const struct recorder_setup *setup)
 {
     struct recorder *recorder = setup->environment->failed ? NULL : calloc(1, sizeof *recorder);
@@ -72,6 +82,7 @@ struct recorder *recorder_new(const struct recorder_setup *setup)
     recorder->environment_digest =
         digest_of(recorder->environment.data, recorder->environment.size);
     recorder_queue_init(&recorder->queue, setup);
+    recorder->queue.write_more = recorder_write_absolved;
     return recorder;
 }
 
@@ -413,7 +424,8 @@ void recorder_saved(struct recorder *recorder)
     if (!recorder_queue_lock(&recorder->queue)) {
         return;
     }
-    const size_t absolved = atomic_load(&recorder->accused_left) == 0 ? recorder->accused_count : 0;
+    const bool absolved = recorder->accused_count > recorder->absolved_count &&
+                          atomic_load(&recorder->accused_left) == 0;
     const size_t looked =
         recorder->looked < recorder->unsaved.size ? recorder->looked : recorder->unsaved.size;
     for (size_t at = 0; at < looked && !atomic_load(&recorder->queue.is_broken);
@@ -434,13 +446,13 @@ void recorder_saved(struct recorder *recorder)
         recorder->looked = 0;
         recorder_queue_note(&recorder->queue);
     }
-    recorder->accused_count -= absolved;
-    pthread_mutex_unlock(&recorder->queue.lock);
-    if (absolved > 0) {
-        recipe_crashes_absolve(recorder->queue.root, recorder->queue.app,
-                               recorder->accused_identity, absolved);
+    if (absolved) {
+        recorder->absolved_count = recorder->accused_count;
+        atomic_store(&recorder->queue.has_more, true);
+        recorder_queue_note(&recorder->queue);
     }
-    if (looked > 0) {
+    pthread_mutex_unlock(&recorder->queue.lock);
+    if (looked > 0 || absolved) {
         recorder_queue_hurry(&recorder->queue);
     }
 }

@@ -130,6 +130,9 @@ static void recorder_queue_write(struct recorder_queue *queue, uint64_t wait_ns)
     }
     const size_t size = batch.size;
     recorder_queue_write_batch(queue, &batch);
+    if (wait_ns == WAIT_FOREVER && atomic_exchange(&queue->has_more, false)) {
+        queue->write_more(queue);
+    }
     pthread_mutex_unlock(&queue->write_lock);
     if (size > 0 && wait_ns == WAIT_FOREVER) {
         maintenance_wrote(queue->maintenance, size);
@@ -192,7 +195,7 @@ static bool recorder_queue_has_end(struct recorder_queue *queue)
     if (!recorder_queue_lock(queue)) {
         return true;
     }
-    const bool has_records = queue->records.size > 0;
+    const bool has_records = queue->records.size > 0 || atomic_load(&queue->has_more);
     pthread_mutex_unlock(&queue->lock);
     return has_records || queue->writer || (queue->has_key && queue->has_recorded);
 }

@@ -156,35 +156,61 @@ TEST_F(PrewarmTest, EndsWithTheProcess)
 }
 
 // Nor for ever where nobody could say so: the program asks for it, and lives.
-TEST_F(PrewarmTest, WhatTheProgramLivesWithIsForgotten)
-{
-    const std::string log = (folder() / "log").string();
-    for (int i = 0; i < 2; ++i) {
-        run(
-            [] {
-                use_one_core();
-                program_thread = std::this_thread::get_id();
-                test_icd_on_compile(
-                    [](void *) {
-                        if (is_ahead()) {
-                            _exit(0);
-                        }
-                    },
-                    nullptr);
-                Program program;
-                pause();
-            },
-            {Layer::any, true, 0});
+class DeadlyPrewarmTest : public PrewarmTest {
+  protected:
+    std::string log = (folder() / "log").string();
+
+    // Two starts end while something is compiled ahead; then there is none.
+    void SetUp() override
+    {
+        PrewarmTest::SetUp();
+        for (int i = 0; i < 2; ++i) {
+            run(
+                [] {
+                    use_one_core();
+                    program_thread = std::this_thread::get_id();
+                    test_icd_on_compile(
+                        [](void *) {
+                            if (is_ahead()) {
+                                _exit(0);
+                            }
+                        },
+                        nullptr);
+                    Program program;
+                    pause();
+                },
+                {Layer::any, true, 0});
+        }
+        environment["WARMPIPE_LOG"] = "info:" + log;
     }
-    environment["WARMPIPE_LOG"] = "info:" + log;
-    run([&] {
-        Program program;
+
+    void create(Program &program)
+    {
         wait_until([&] { return read_text(log).find("prewarm_died") != std::string::npos; });
         program.create_compute(0, 5);
+    }
+};
+
+TEST_F(DeadlyPrewarmTest, WhatTheProgramLivesWithIsForgotten)
+{
+    run([&] {
+        Program program;
+        create(program);
     });
     environment.erase("WARMPIPE_LOG");
     remove_caches();
     EXPECT_EQ(prewarmed(slow_start(5)), 5);
+}
+
+TEST_F(DeadlyPrewarmTest, TheDiskThatIsToBeToldKeepsNoDevice)
+{
+    run([&] {
+        leak_from_here_on(); // what the worker may come back to
+        auto *program = new Program;
+        create(*program);
+        disk_hangs("openat", ".crashed");
+        delete program;
+    });
 }
 
 // The blob has stood its trial when a pipeline was created with it, by whom ever.

@@ -43,10 +43,11 @@ MUTANTS = [
      "if (failures == 0 && !atomic_load(&schedule->last_step_ns)) {", r"unit\.CacheSchedule"),
 
     # Recipes that kill.
-    ("deaths that the program disproves", "if (absolved > 0) {", "if (absolved > 0 && 0) {",
-     r"integration\.PrewarmTest"),
-    ("deaths of nobody knows what", "list.count == count &&\n            !list.died_late) {",
-     "list.count == count) {", r"unit\.RecipeCrashes"),
+    ("deaths that the program disproves", "if (absolved) {", "if (absolved && 0) {",
+     r"integration\.DeadlyPrewarmTest"),
+    ("deaths of nobody knows what", "&& !list.died_late &&\n", "&&\n", r"unit\.RecipeCrashes"),
+    ("a compile during a look in quiet", "mark->is_quiet = cache_schedule_is_quiet(schedule);",
+     "mark->is_quiet = 0;", r"unit\.CacheSchedule"),
     ("entry point", "if (!stage_find_entry_point(module, stage, &function, &known) && known) {",
      "if (!stage_find_entry_point(module, stage, &function, &known) && 0) {", r"unit\.ShaderStage"),
     ("bindings against the layout", "const bool fits = binding && binding->descriptorCount > 0",

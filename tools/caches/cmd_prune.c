@@ -261,7 +261,9 @@ static void clear_stamps(int root_fd)
     DIR *listing = listing_open(root_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
-        if (strncmp(name, ".limits.", 8) == 0 && name[8 + strspn(name + 8, "0123456789")] == '\0') {
+        const size_t digits =
+            strncmp(name, ".limits.", 8) == 0 ? strspn(name + 8, "0123456789") : 0;
+        if (digits > 0 && name[8 + digits] == '\0') {
             unlinkat(root_fd, name, 0);
         }
     }

@@ -72,9 +72,11 @@ TEST(CacheSchedule, LooksLessOftenInACrowd)
 // A look within a burst has not seen its end, and the program may be killed soon after.
 TEST(CacheSchedule, LooksBehindABurst)
 {
-    EXPECT_EQ(schedule_look_behind(0), 50 * CLOCK_MS);
-    EXPECT_GT(schedule_look_behind(60 * CLOCK_MS), 900 * CLOCK_MS)
-        << "a second between two in quiet";
+    for (const bool during : {false, true}) {
+        EXPECT_EQ(schedule_look_behind(0, during), 50 * CLOCK_MS);
+        EXPECT_GT(schedule_look_behind(60 * CLOCK_MS, during), 900 * CLOCK_MS)
+            << "a second between two in quiet";
+    }
 }
 
 // How many processes share the cores: the time in creations is so many times the work.

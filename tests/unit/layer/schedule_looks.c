@@ -66,7 +66,7 @@ bool schedule_saves(const struct schedule_saved *program)
     cache_schedule_init(&schedule, 100);
     schedule_note(&schedule, CLOCK_S);
     atomic_store(&schedule.begun_ns, now_ns - 60 * CLOCK_S);
-    cache_schedule_committed(&schedule, now_ns, CLOCK_S, program->cost_ns);
+    cache_schedule_committed(&schedule, now_ns, true, CLOCK_S, program->cost_ns);
     atomic_store(&schedule.last_commit_ns, now_ns - 59 * CLOCK_S);
     schedule_note(&schedule, program->spent_ns);
     atomic_store(&schedule.last_hint_ns, now_ns);
@@ -90,7 +90,7 @@ bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd)
            step == CACHE_SCHEDULE_SNAPSHOT;
 }
 
-uint64_t schedule_look_behind(uint64_t pause_ns)
+uint64_t schedule_look_behind(uint64_t pause_ns, bool during)
 {
     struct cache_schedule schedule;
     cache_schedule_init(&schedule, 100);
@@ -99,8 +99,13 @@ uint64_t schedule_look_behind(uint64_t pause_ns)
     const struct own_wait_timer timer = own_wait_timer_start();
     struct cache_schedule_mark mark = cache_schedule_count(&schedule);
     cache_schedule_begin_look(&schedule, &mark, &timer);
+    if (during) {
+        schedule_note(&schedule, CLOCK_MS);
+    }
     cache_schedule_end_look(&schedule, &mark, false, true);
-    schedule_note(&schedule, CLOCK_MS);
+    if (!during) {
+        schedule_note(&schedule, CLOCK_MS);
+    }
     enum cache_schedule_step step;
     const uint64_t last_ns = atomic_load(&schedule.last_hint_ns);
     return cache_schedule_due(&schedule, last_ns + CLOCK_S, true, &step) - last_ns;

@@ -39,8 +39,9 @@ bool schedule_saves(const struct schedule_saved *program);
  * millisecond. */
 bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd);
 
-/* A pipeline is compiled, the caches are looked at pause_ns later, and then another one is
- * compiled, behind which the program creates nothing: how long after that the next look is due. */
-uint64_t schedule_look_behind(uint64_t pause_ns);
+/* A pipeline is compiled, the caches are looked at pause_ns later, and then, or `during` that,
+ * another one is compiled, behind which the program creates nothing: how long after that the next
+ * look is due. */
+uint64_t schedule_look_behind(uint64_t pause_ns, bool during);
 
 #endif
