@@ -127,13 +127,12 @@ struct store_foreign {
  * every blob on disk that this store has neither loaded nor written (the file, if its generation is
  * not the known one, and parts of other processes), with their markers set. At most 16 blobs, and
  * max_blob bytes of parts; the rest is left for the next commit, and so is what is on trial while
- * the file is. Damaged files are skipped, and
- * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
- * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
- * one of store_commit, store_end_outgrown and store_abort must follow; until
- * then the blobs belong to the store. `locked`, `suspect` (also of a file on trial that this store
- * has not loaded, and of one that cannot be read for want of memory or descriptors): use
- * store_commit_unmerged instead. */
+ * the file is. Damaged files are skipped, and replaced or removed by the commit. After a commit
+ * with foreign blobs the file contains more than the caller's own cache, so the next store_begin
+ * returns it as a foreign blob. STATUS_ok: exactly one of store_commit, store_end_outgrown and
+ * store_abort must follow; until then the blobs belong to the store. `locked`, `suspect` (also of a
+ * file on trial that this store has not loaded, and of one that cannot be read for want of memory
+ * or descriptors): use store_commit_unmerged instead. */
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
@@ -143,11 +142,10 @@ enum status store_commit(struct store *store, const void *data, size_t size);
 
 /* Ends a commit of what is larger than the limit. merged: only what was merged is: the parts in it
  * are removed, and the file stays, so that the next commit holds the caller's own data alone; true:
- * there were parts. Else
- * the file that this store has loaded or saved is begun anew: it is removed with the parts, if no
- * other one was saved meanwhile, so that the next start keeps only what it uses. Not twice within a
- * week, nor in the first one (the lock file's time tells): a program that needs more than the limit
- * would be cold in every other start. */
+ * there were parts. Else the file that this store has loaded or saved is begun anew: it is removed
+ * with the parts, if no other one was saved meanwhile, so that the next start keeps only what it
+ * uses. Not twice within a week, nor in the first one (the lock file's time tells): a program that
+ * needs more than the limit would be cold in every other start. */
 bool store_end_outgrown(struct store *store, bool merged);
 
 /* Ends a commit without writing. Without store_begin a no-op. */

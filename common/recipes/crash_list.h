@@ -43,9 +43,9 @@ void crash_list_put_place(struct bytes *out, struct digest digest);
 enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
                             struct crash_list *list);
 
-/* Empties the list, deaths and all, if these different pipelines are all that it holds now. Not if
- * a process has died late, which is what the list says from then on: so it is done once. Waits 200
- * ms at most for the folder's lock. */
+/* Empties the list, deaths and all, if it holds none but these pipelines now. Not if a process has
+ * died late, which is what the list says from then on: so it is done once. Waits 200 ms at most for
+ * the folder's lock. */
 void crash_list_absolve(int folder_fd, const char *identity, const struct digest *pipelines,
                         size_t count);
 

@@ -207,10 +207,9 @@ bool recipe_crashes_have_any(const struct recipe_crashes *crashes);
 /* The list, sorted; borrowed until recipe_crashes_close. */
 size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct digest **ret_list);
 
-/* Forgets the list and its deaths, if these different pipelines are all that it holds, and no
- * process died in one that took long, of which it is not known which it was. Once on each driver: a
- * pipeline that kills only ahead of the program would kill for ever. Waits at most 200 ms for the
- * lock. */
+/* Forgets the list and its deaths, if it holds none but these pipelines, and no process died in one
+ * that took long, of which it is not known which it was. Once on each driver: a pipeline that kills
+ * only ahead of the program would kill for ever. Waits at most 200 ms for the lock. */
 void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
                             const struct digest *pipelines, size_t count);
 

@@ -139,6 +139,7 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
 static void cache_writer_begin_commit(void *user)
 {
     struct cache_writer *writer = user;
+    writer->commit.gave_way = false;
     writer->commit.reason = store_begin(writer->store, &writer->commit.foreign);
 }
 

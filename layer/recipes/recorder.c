@@ -244,6 +244,7 @@ static __attribute__((cold)) void recorder_absolve(struct recorder *recorder,
     for (size_t i = 0; i < left; i++) {
         if (digest_equal(recorder->accused[i], pipeline)) {
             recorder->accused[i] = recorder->accused[left - 1];
+            recorder->accused[left - 1] = pipeline;
             atomic_store(&recorder->accused_left, left - 1);
             break;
         }
