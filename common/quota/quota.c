@@ -20,6 +20,7 @@
 
 #define MAX_ENTRIES     ((size_t)65536) /* in all folders */
 #define MAX_APP_ENTRIES ((size_t)4096)  /* in the program's own */
+#define STAMP_PREFIX    ".limits."
 #define STAMP_SIZE      64
 #define STAMP_WAIT_MS   100
 #define DAY_S           ((uint64_t)24 * 60 * 60)
@@ -61,7 +62,7 @@ static bool quota_is_own_stamp(int fd)
 static bool quota_stamp_open(int root_fd, struct quota_stamp *ret_stamp)
 {
     char name[32];
-    snprintf(name, sizeof name, ".limits.%u", (unsigned)geteuid());
+    snprintf(name, sizeof name, STAMP_PREFIX "%u", (unsigned)geteuid());
     struct quota_stamp stamp = {.fd = -1};
     if (file_lock(root_fd, name, STAMP_WAIT_MS, &stamp.fd) != STATUS_ok) {
         return false;
@@ -368,4 +369,19 @@ void quota_enforce(const struct quota_limits *limits, uint64_t written,
         quota_enforce_total(&run, written);
         close(run.root_fd);
     }
+}
+
+void quota_forget(int root_fd)
+{
+    const size_t prefix = strlen(STAMP_PREFIX);
+    DIR *listing = listing_open(root_fd, ".");
+    const char *name;
+    while ((name = listing_next(listing))) {
+        const bool has_prefix = strncmp(name, STAMP_PREFIX, prefix) == 0;
+        const size_t digits = has_prefix ? strspn(name + prefix, "0123456789") : 0;
+        if (digits > 0 && name[prefix + digits] == '\0') {
+            unlinkat(root_fd, name, 0);
+        }
+    }
+    listing_close(listing);
 }

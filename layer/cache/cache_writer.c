@@ -204,7 +204,6 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
     if (writer->saves && !sandbox_is_closed()) {
         enum status reason = STATUS_ok, looked;
         size_t saved = 0;
-        int tries = 0;
         cache_writer_take_handed(writer);
         do { /* again without the parts that were too large with our own */
             looked = cache_writer_look_finally(writer, device_cache);
@@ -212,8 +211,7 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
                 !cache_writer_commit(writer, COMMIT_BY_END, &reason, &saved)) {
                 return false;
             }
-        } while (reason == STATUS_too_large && cache_schedule_is_touched(&writer->schedule) &&
-                 tries++ == 0);
+        } while (reason == STATUS_too_large && writer->commit.gave_way);
         cache_writer_tell_listener(writer, looked == STATUS_ok ? reason : looked);
     }
     return true;

@@ -48,8 +48,10 @@ static bool prewarm_is_deadly(const struct prewarm *prewarm)
     if (deadly) {
         const struct digest *listed;
         const size_t count = recipe_crashes_list(prewarm->crashes, &listed);
-        recorder_accuse(prewarm->setup.recorder, device_cache_identity(prewarm->setup.device_cache),
-                        listed, count);
+        if (prewarm->setup.recorder) {
+            recorder_accuse(prewarm->setup.recorder,
+                            device_cache_identity(prewarm->setup.device_cache), listed, count);
+        }
         device_cache_set_unfinished(prewarm->setup.device_cache, false);
         log_warn("no prewarm: %s (%s)", status_text(STATUS_prewarm_died),
                  status_id(STATUS_prewarm_died));

@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/recipes/recipes.h"
+#include "layer/recipes/accused.h"
 #include "layer/recipes/recipe_draft.h"
 #include "layer/recipes/recorder_queue.h"
 #include "layer/worker/maintenance.h"
@@ -18,9 +19,6 @@
 
 /* Bytes; what comes while so much waits for a disk that does not answer is not recorded. */
 #define MAX_QUEUE ((size_t)64 << 20)
-
-/* Of two deaths of some threads each; where there are more, `warmpipe warm` was there. */
-#define ACCUSED_MAX 64
 
 struct recorder {
     struct recorder_queue queue; /* its lock is over what stands at the end, too */
@@ -39,16 +37,13 @@ struct recorder {
     struct recipe_forms forms; /* that pipelines may refer to */
     bool has_environment;      /* it is recorded, or queued */
     struct bytes unsaved;      /* digests of pipelines that are to be saved */
-    struct digest accused_identity;
-    struct digest accused[ACCUSED_MAX]; /* those that the program has not asked for come first */
-    size_t accused_count;               /* 0: there are none */
-    size_t absolved_count;              /* which it is to be written down of; 0: not yet */
-    _Atomic size_t accused_left;
 
     /* Bytes of `unsaved`, for who must not wait for the lock; and those that belong to the next
      * save, of the thread that saves. */
     _Atomic size_t unsaved_size;
     size_t looked;
+
+    struct accused accused;
 };
 
 bool recorder_make_room(struct recorder *recorder)
@@ -59,15 +54,6 @@ bool recorder_make_room(struct recorder *recorder)
 bool recorder_finish(struct recorder *recorder)
 {
     return recorder_queue_finish(&recorder->queue);
-}
-
-/* Nobody changes what is absolved. */
-static void recorder_write_absolved(struct recorder_queue *queue)
-{
-    const struct recorder *recorder =
-        (struct recorder *)((char *)queue - offsetof(struct recorder, queue));
-    recipe_crashes_absolve(queue->root, queue->app, recorder->accused_identity, recorder->accused,
-                           recorder->absolved_count);
 }
 
 struct recorder *recorder_new(const struct recorder_setup *setup)
@@ -82,7 +68,6 @@ struct recorder *recorder_new(const struct recorder_setup *setup)
     recorder->environment_digest =
         digest_of(recorder->environment.data, recorder->environment.size);
     recorder_queue_init(&recorder->queue, setup);
-    recorder->queue.write_more = recorder_write_absolved;
     return recorder;
 }
 
@@ -225,31 +210,7 @@ bool recorder_keep(struct recorder *recorder, const struct canonical *form)
 void recorder_accuse(struct recorder *recorder, struct digest identity,
                      const struct digest *pipelines, size_t count)
 {
-    if (recorder && count > 0 && count <= ACCUSED_MAX) {
-        pthread_mutex_lock(&recorder->queue.lock);
-        recorder->accused_identity = identity;
-        memcpy(recorder->accused, pipelines, count * sizeof *pipelines);
-        recorder->accused_count = count;
-        atomic_store(&recorder->accused_left, count);
-        pthread_mutex_unlock(&recorder->queue.lock);
-    }
-}
-
-/* The program asks for it itself. */
-static __attribute__((cold)) void recorder_absolve(struct recorder *recorder,
-                                                   struct digest pipeline)
-{
-    pthread_mutex_lock(&recorder->queue.lock);
-    const size_t left = atomic_load(&recorder->accused_left);
-    for (size_t i = 0; i < left; i++) {
-        if (digest_equal(recorder->accused[i], pipeline)) {
-            recorder->accused[i] = recorder->accused[left - 1];
-            recorder->accused[left - 1] = pipeline;
-            atomic_store(&recorder->accused_left, left - 1);
-            break;
-        }
-    }
-    pthread_mutex_unlock(&recorder->queue.lock);
+    accused_set(&recorder->accused, identity, pipelines, count);
 }
 
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
@@ -260,9 +221,7 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *ded
         return NULL;
     }
     recorder_open_recipes(recorder);
-    if (atomic_load_explicit(&recorder->accused_left, memory_order_relaxed) > 0) {
-        recorder_absolve(recorder, form->digest);
-    }
+    accused_ask(&recorder->accused, form->digest);
     const bool is_saved = !digest_set_has(&recorder->never_saved, form->digest.low);
     if (recorder_is_used_today(recorder, form->digest)) {
         *ret_stored = is_saved;
@@ -425,8 +384,7 @@ void recorder_saved(struct recorder *recorder)
     if (!recorder_queue_lock(&recorder->queue)) {
         return;
     }
-    const bool absolved = recorder->accused_count > recorder->absolved_count &&
-                          atomic_load(&recorder->accused_left) == 0;
+    const bool disproved = accused_are_disproved(&recorder->accused);
     const size_t looked =
         recorder->looked < recorder->unsaved.size ? recorder->looked : recorder->unsaved.size;
     for (size_t at = 0; at < looked && !atomic_load(&recorder->queue.is_broken);
@@ -447,13 +405,12 @@ void recorder_saved(struct recorder *recorder)
         recorder->looked = 0;
         recorder_queue_note(&recorder->queue);
     }
-    if (absolved) {
-        recorder->absolved_count = recorder->accused_count;
-        atomic_store(&recorder->queue.has_more, true);
+    if (disproved) {
+        atomic_store(&recorder->queue.disproved, &recorder->accused);
         recorder_queue_note(&recorder->queue);
     }
     pthread_mutex_unlock(&recorder->queue.lock);
-    if (looked > 0 || absolved) {
+    if (looked > 0 || disproved) {
         recorder_queue_hurry(&recorder->queue);
     }
 }

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "common/files/patience.h"
 #include "common/recipes/segment.h"
+#include "layer/recipes/accused.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
@@ -130,8 +131,10 @@ static void recorder_queue_write(struct recorder_queue *queue, uint64_t wait_ns)
     }
     const size_t size = batch.size;
     recorder_queue_write_batch(queue, &batch);
-    if (wait_ns == WAIT_FOREVER && atomic_exchange(&queue->has_more, false)) {
-        queue->write_more(queue);
+    const struct accused *disproved =
+        wait_ns == WAIT_FOREVER ? atomic_exchange(&queue->disproved, NULL) : NULL;
+    if (disproved) {
+        accused_write(disproved, queue->root, queue->app);
     }
     pthread_mutex_unlock(&queue->write_lock);
     if (size > 0 && wait_ns == WAIT_FOREVER) {
@@ -195,7 +198,7 @@ static bool recorder_queue_has_end(struct recorder_queue *queue)
     if (!recorder_queue_lock(queue)) {
         return true;
     }
-    const bool has_records = queue->records.size > 0 || atomic_load(&queue->has_more);
+    const bool has_records = queue->records.size > 0 || atomic_load(&queue->disproved);
     pthread_mutex_unlock(&queue->lock);
     return has_records || queue->writer || (queue->has_key && queue->has_recorded);
 }

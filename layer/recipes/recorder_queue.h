@@ -30,6 +30,7 @@
 #include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
+struct accused;
 struct recipe_writer;
 
 struct recorder_queue {
@@ -47,10 +48,8 @@ struct recorder_queue {
     pthread_mutex_t write_lock;   /* over the writer; never taken by a thread that creates */
     struct recipe_writer *writer; /* NULL: nothing was written yet */
     struct worker_client client;
-    /* What else is to be done at the disk, once, by the worker; not at the end of the process. */
-    void (*write_more)(struct recorder_queue *queue);
-    atomic_bool has_more;
-    bool has_written;  /* of the thread that writes */
+    _Atomic(struct accused *) disproved; /* to be written down; NULL: there are none */
+    bool has_written;                    /* of the thread that writes */
     bool has_ended;    /* the process ends: what a save queues is written at once */
     bool has_key;      /* under write_lock: `key` is to be written down */
     bool has_recorded; /* an earlier run has, for which the key is written anew */

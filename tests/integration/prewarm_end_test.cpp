@@ -210,6 +210,7 @@ TEST_F(DeadlyPrewarmTest, TheDiskThatIsToBeToldKeepsNoDevice)
         create(*program);
         disk_hangs("openat", ".crashed");
         delete program;
+        EXPECT_TRUE(disk_has_hung());
     });
 }
 

@@ -2,7 +2,6 @@
 /* warmpipe prune and clear: remove recipes that are not worth their room, or all that is kept. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -255,21 +254,6 @@ static bool clear_confirm(const char *root, const struct inventory_apps *apps)
     return fgets(answer, sizeof answer, stdin) && (answer[0] == 'y' || answer[0] == 'Y');
 }
 
-/* What processes, of each user, remember of the total size is out of date. */
-static void clear_stamps(int root_fd)
-{
-    DIR *listing = listing_open(root_fd, ".");
-    const char *name;
-    while ((name = listing_next(listing))) {
-        const size_t digits =
-            strncmp(name, ".limits.", 8) == 0 ? strspn(name + 8, "0123456789") : 0;
-        if (digits > 0 && name[8 + digits] == '\0') {
-            unlinkat(root_fd, name, 0);
-        }
-    }
-    listing_close(listing);
-}
-
 static int clear_programs(const struct arguments *arguments, const char *root,
                           const struct inventory_apps *apps)
 {
@@ -291,7 +275,7 @@ static int clear_programs(const struct arguments *arguments, const char *root,
     output_close(&clearing.output);
     if (clearing.root_fd >= 0) {
         if (!clearing.dry_run && !options_value(arguments, "app") && !clearing.found) {
-            clear_stamps(clearing.root_fd);
+            quota_forget(clearing.root_fd);
             /* The default folder was made by the layer; one that was named may be a volume. */
             if (!options_value(arguments, "dir") && !getenv("WARMPIPE_DIR")) {
                 rmdir(root);

@@ -281,9 +281,13 @@ TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
     const auto now = std::filesystem::file_time_type::clock::now();
     std::filesystem::path lock = file();
     lock.replace_extension(".lock");
+    store_options options = {};
+    options.max_blob = 100;
     {
-        Store store(root());
+        Store store(root(), options);
         ASSERT_EQ(store.load(), "old");
+        EXPECT_EQ(store.commit(std::string(100, 'x')), STATUS_too_large);
+        EXPECT_EQ(load(), "old") << "that is the caller's to say";
         store.end_outgrown(false);
         EXPECT_EQ(load(), "old") << "in its first week";
         std::filesystem::last_write_time(lock, now + std::chrono::hours(1));
@@ -296,7 +300,7 @@ TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
     EXPECT_EQ(load(), "<no_file>");
     EXPECT_TRUE(names(".part").empty());
     EXPECT_LT(now - std::chrono::hours(1), std::filesystem::last_write_time(lock));
-    Store store(root());
+    Store store(root(), options);
     EXPECT_EQ(store.load(), "<no_file>");
     EXPECT_EQ(store.commit("new"), STATUS_ok);
     EXPECT_EQ(load(), "new");
