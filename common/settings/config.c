@@ -174,9 +174,17 @@ static void config_read_setting(enum setting_id id, config_lookup_fn lookup,
     }
 }
 
+/* Whether a folder is that of the user who called sudo: what root made in it, that user's own
+ * programs could not use. */
+static bool config_is_of_sudo_caller(config_lookup_fn lookup, const struct stat *folder)
+{
+    const char *caller = geteuid() == 0 && folder->st_uid != 0 ? lookup("SUDO_UID") : NULL;
+    return caller && strtoul(caller, NULL, 10) == folder->st_uid;
+}
+
 /* XDG base directory specification: "$HOME/.cache" where XDG_CACHE_HOME is not set; relative paths
  * are to be ignored. A home that is not there (Debian's /nonexistent) is not for us to make. NULL:
- * neither is an absolute path, or memory is out. */
+ * neither is an absolute path, or it is not for us, or memory is out. */
 static char *config_default_root(config_lookup_fn lookup)
 {
     static const struct {
@@ -192,9 +200,11 @@ static char *config_default_root(config_lookup_fn lookup)
         const char *parent = text_or_null(lookup(parents[i].name));
         if (parent && parent[0] == '/') {
             char *root = NULL;
-            const bool is_there = i == 0 || faccessat(AT_FDCWD, parent, F_OK, 0) == 0;
-            return is_there && asprintf(&root, "%s%s", parent, parents[i].suffix) >= 0 ? root
-                                                                                       : NULL;
+            struct stat folder;
+            const bool is_ours = fstatat(AT_FDCWD, parent, &folder, 0) == 0
+                                     ? !config_is_of_sudo_caller(lookup, &folder)
+                                     : i == 0;
+            return is_ours && asprintf(&root, "%s%s", parent, parents[i].suffix) >= 0 ? root : NULL;
         }
         if (parent) {
             warn_of_value(&warned[i], parents[i].name, parent, "an absolute path",

@@ -235,7 +235,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     }
     trace_cache(writer->setup->trace, "snapshot", start_ns, pending, reason);
     if (reason == STATUS_ok && pending > 0) {
-        log_debug("device %u: took a snapshot", writer->setup->device_index);
+        log_debug("device %u: took a snapshot of %zu bytes", writer->setup->device_index, pending);
     }
     return reason;
 }

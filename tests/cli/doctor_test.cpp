@@ -176,7 +176,7 @@ TEST_F(Doctor, WhatTheUserCannotReadIsAProblem)
     };
     for (const std::string &home : {folder.path + "/root/home", folder.path + "/none"}) {
         const std::string out = away(home);
-        EXPECT_TRUE(contains(out, "HOME (a folder that can be reached)")) << out;
+        EXPECT_TRUE(contains(out, "HOME (a folder that can be reached;")) << out;
         EXPECT_TRUE(contains(out, "set WARMPIPE_DIR")) << out;
         EXPECT_FALSE(contains(out, advice)) << out;
     }

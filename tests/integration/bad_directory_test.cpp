@@ -177,6 +177,30 @@ TEST_F(BadDirectoryTest, IsNowhere)
     EXPECT_NE(outcome.log()[0].find("(no_directory)"), std::string::npos) << outcome.log()[0];
 }
 
+// "sudo -E": what root made in the caller's home, the caller's own programs could not use.
+TEST_F(BadDirectoryTest, IsNotTheHomeOfWhoCalledSudo)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a folder away";
+    }
+    const fs::path home = folder() / "home";
+    fs::create_directories(home);
+    ASSERT_EQ(chown(home.c_str(), 12345, 12345), 0);
+    environment.erase("WARMPIPE_DIR");
+    environment.erase("XDG_CACHE_HOME");
+    environment["SUDO_UID"] = "12345";
+    for (const char *name : {"HOME", "XDG_CACHE_HOME"}) {
+        environment[name] = home.string();
+        const Outcome outcome = run(program);
+        EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "no_directory");
+        EXPECT_TRUE(fs::is_empty(home)) << name;
+    }
+    // In a container, root's home may well be somebody else's.
+    environment["SUDO_UID"] = "12346";
+    run(program);
+    EXPECT_EQ(run(program).hits(), 4u);
+}
+
 TEST_F(BadDirectoryTest, IsNowhereForCachesOfTheProgramToo)
 {
     for (const char *name : {"WARMPIPE_DIR", "XDG_CACHE_HOME", "HOME"}) {

@@ -23,6 +23,8 @@ MUTANTS = [
     ("whose file", "return status->st_uid == 0 ||",
      "return status->st_uid != 12345 ||",
      r"unit\.File"),
+    ("home of who called sudo", "return caller && strtoul(", "return caller && !strtoul(",
+     r"integration\.BadDirectoryTest"),
     ("who may write the file", "return (status->st_mode & (S_IWGRP | S_IWOTH)) != 0;",
      "return status->st_mode == 0;",
      r"unit\.File"),
