@@ -11,11 +11,11 @@
 #include "layer/worker/worker.h"
 
 /* What a driver leaves of its stack in the entries is less than this part of the bytes; and where
- * the driver may have compiled without a word, no more bytes than these: a new pipeline brings
- * more.
- */
+ * it may have compiled without a word, and the data have grown by more than padding, no more bytes
+ * than these: a new pipeline brings more. */
 #define STACK_BYTES_PART 128
 #define STACK_BYTES_MAX  128
+#define PADDING_MAX      64
 
 /* The snapshot. */
 
@@ -219,9 +219,10 @@ static bool cache_writer_is_in_file(struct cache_writer *writer)
     struct store_blob *file = &writer->fresh.file;
     const size_t before = cache_writer_weight(file->data, file->size);
     const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
+    const bool has_grown = writer->fresh.size > file->size + PADDING_MAX;
     store_blob_free(file);
     size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
-    if (writer->fresh.has_hinted && allowed > STACK_BYTES_MAX) {
+    if (writer->fresh.has_hinted && has_grown && allowed > STACK_BYTES_MAX) {
         allowed = STACK_BYTES_MAX;
     }
     return (now > before ? now - before : before - now) <= allowed;

@@ -107,6 +107,21 @@ TEST_F(ChangeTest, GarbageInEntriesIsNoChange)
     }
 }
 
+// So much of it, in many entries, that it could be a new one: but nothing was added.
+TEST_F(ChangeTest, GarbageOfADriverWithoutFeedbackIsNoChange)
+{
+    environment["WPTEST_ICD_NO_FEEDBACK"] = "1";
+    environment["WPTEST_ICD_RECORD_BYTES"] = "1024";
+    const auto hundred = [] { Program().create_compute(0, 100); };
+    environment["WPTEST_ICD_GARBAGE"] = "1";
+    run(hundred);
+    environment["WPTEST_ICD_GARBAGE"] = std::to_string(0x01010101);
+    environment["WPTEST_ICD_WANDER"] = "1"; // else the size says it
+    expect_untouched(hundred);
+    const Outcome more = run([] { Program().create_compute(0, 101); });
+    EXPECT_GT(more.stats_of()["cache"]["saved_bytes"], 0);
+}
+
 // The first pipelines may be of a kind that the driver does not keep.
 TEST_F(ChangeTest, AnEmptyCacheIsLookedAtAgain)
 {

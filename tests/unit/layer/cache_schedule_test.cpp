@@ -79,6 +79,18 @@ TEST(CacheSchedule, LooksBehindABurst)
     }
 }
 
+// A game that compiles a small pipeline now and then, with a cache of 20 or 200 MB: each save
+// writes the whole file.
+TEST(CacheSchedule, WritesALargeFileNoMoreOftenThanItsBytesAllow)
+{
+    for (const bool has_looked : {false, true}) {
+        EXPECT_EQ(schedule_next(20 << 20, CLOCK_MS, has_looked), 2000ull * (20 << 20));
+        EXPECT_EQ(schedule_next(200 << 20, CLOCK_MS, has_looked), 2000ull * (200 << 20));
+        EXPECT_LE(schedule_next(100 << 10, CLOCK_MS, has_looked), 1100 * CLOCK_MS) << "small";
+        EXPECT_LE(schedule_next(20 << 20, 2 * CLOCK_S, has_looked), 1100 * CLOCK_MS) << "dear";
+    }
+}
+
 // How many processes share the cores: the time in creations is so many times the work.
 class EachCrowd : public ::testing::TestWithParam<uint64_t> {};
 INSTANTIATE_TEST_SUITE_P(Of, EachCrowd, ::testing::Values(1, 4));

@@ -110,3 +110,18 @@ uint64_t schedule_look_behind(uint64_t pause_ns, bool during)
     const uint64_t last_ns = atomic_load(&schedule.last_hint_ns);
     return cache_schedule_due(&schedule, last_ns + CLOCK_S, true, &step) - last_ns;
 }
+
+uint64_t schedule_next(size_t size, uint64_t spent_ns, bool has_looked)
+{
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    atomic_store(&schedule.pending_size, size);
+    cache_schedule_committed(&schedule, clock_now_ns(), true, 0, 5 * (uint64_t)size);
+    schedule_note(&schedule, spent_ns);
+    const uint64_t last_ns = atomic_load(&schedule.last_hint_ns);
+    atomic_store(&schedule.first_pending_ns, last_ns);
+    atomic_store(&schedule.pending, has_looked);
+    enum cache_schedule_step step;
+    return cache_schedule_due(&schedule, last_ns + CLOCK_S, !has_looked, &step) -
+           atomic_load(&schedule.last_commit_ns);
+}
