@@ -87,6 +87,8 @@ PROGRAMS = (
                                      "flip_vulkan", 0.2),
             "ffmpeg", quick=BOTH, warm_by=2, version=("ffmpeg", "-version")),
     # One frame: ffmpeg 7.1 on a busy machine uploads the second one over the first, now and then.
+    # On lavapipe of Mesa 22.3 it dies in one run of a thousand: a thread of the driver's, if it is
+    # late, writes into a semaphore that ffmpeg has destroyed; without the layer as well.
     Program("ffmpeg-libplacebo", ffmpeg("libplacebo=w=96:h=64:upscaler=ewa_lanczos", 0.2),
             "ffmpeg", quick=BOTH, version=("ffmpeg", "-version")),
     # Without the automatic profiles: their script ends while mpv starts, and mpv 0.40 warns of that
