@@ -174,12 +174,15 @@ static void config_read_setting(enum setting_id id, config_lookup_fn lookup,
     }
 }
 
-/* Whether a folder is that of the user who called sudo: what root made in it, that user's own
+/* Whether this is a folder of the user who called sudo: what root made in it, that user's own
  * programs could not use. */
-static bool config_is_of_sudo_caller(config_lookup_fn lookup, const struct stat *folder)
+static bool config_is_of_sudo_caller(config_lookup_fn lookup, const char *path)
 {
-    const char *caller = geteuid() == 0 && folder->st_uid != 0 ? lookup("SUDO_UID") : NULL;
-    return caller && strtoul(caller, NULL, 10) == folder->st_uid;
+    struct stat folder;
+    uint64_t user;
+    const char *caller = geteuid() == 0 ? lookup("SUDO_UID") : NULL;
+    return caller && path && text_parse_digits(&caller, UINT32_MAX, &user) && user != 0 &&
+           fstatat(AT_FDCWD, path, &folder, 0) == 0 && folder.st_uid == user;
 }
 
 /* XDG base directory specification: "$HOME/.cache" where XDG_CACHE_HOME is not set; relative paths
@@ -199,12 +202,14 @@ static char *config_default_root(config_lookup_fn lookup)
     for (int i = 0; i < 2; i++) {
         const char *parent = text_or_null(lookup(parents[i].name));
         if (parent && parent[0] == '/') {
-            char *root = NULL;
-            struct stat folder;
-            const bool is_ours = fstatat(AT_FDCWD, parent, &folder, 0) == 0
-                                     ? !config_is_of_sudo_caller(lookup, &folder)
-                                     : i == 0;
-            return is_ours && asprintf(&root, "%s%s", parent, parents[i].suffix) >= 0 ? root : NULL;
+            char *root;
+            const bool is_there = faccessat(AT_FDCWD, parent, F_OK, 0) == 0;
+            /* What is not there would be made, in the home. */
+            if ((!is_there && i > 0) ||
+                config_is_of_sudo_caller(lookup, is_there ? parent : lookup("HOME"))) {
+                continue;
+            }
+            return asprintf(&root, "%s%s", parent, parents[i].suffix) >= 0 ? root : NULL;
         }
         if (parent) {
             warn_of_value(&warned[i], parents[i].name, parent, "an absolute path",

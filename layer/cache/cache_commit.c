@@ -11,7 +11,7 @@
 #include "layer/worker/worker.h"
 
 /* What a driver leaves of its stack in the entries is less than this part of the bytes; and where
- * it may have compiled without a word, and the data have grown by more than padding, no more bytes
+ * it may have compiled without a word, and the size differs by more than padding, no more bytes
  * than these: a new pipeline brings more. */
 #define STACK_BYTES_PART 128
 #define STACK_BYTES_MAX  128
@@ -219,10 +219,11 @@ static bool cache_writer_is_in_file(struct cache_writer *writer)
     struct store_blob *file = &writer->fresh.file;
     const size_t before = cache_writer_weight(file->data, file->size);
     const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
-    const bool has_grown = writer->fresh.size > file->size + PADDING_MAX;
+    /* Neither more nor less: what is below wraps around. */
+    const bool has_changed = writer->fresh.size - file->size + PADDING_MAX > 2 * PADDING_MAX;
     store_blob_free(file);
     size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
-    if (writer->fresh.has_hinted && has_grown && allowed > STACK_BYTES_MAX) {
+    if (writer->fresh.has_hinted && has_changed && allowed > STACK_BYTES_MAX) {
         allowed = STACK_BYTES_MAX;
     }
     return (now > before ? now - before : before - now) <= allowed;
@@ -354,13 +355,15 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
         return false;
     }
     if (atomic_load(&writer->schedule.pending)) {
+        const bool unites = writer->fresh.unites;
         if (!cache_writer_commit_twice(writer, by, &reason)) {
             return false;
         }
         saved = cache_writer_end_commit(writer, reason);
         written = writer->commit.way == COMMIT_SAME ? 0 : saved;
         cache_schedule_committed(&writer->schedule, start_ns, is_quiet, busy_ns,
-                                 by == COMMIT_BY_WORKER ? clock_thread_ran_ns() - ran_ns : 0);
+                                 by == COMMIT_BY_WORKER ? clock_thread_ran_ns() - ran_ns : 0,
+                                 unites ? 0 : written);
     }
     pthread_mutex_unlock(&writer->lock);
     cache_writer_report_commit(writer, start_ns, reason, written);

@@ -37,10 +37,11 @@
 #define BYTE_COST_NS   5
 #define COMMIT_COST_NS (CLOCK_MS / 2)
 
-/* Who compiles one pipeline now and then has the whole file written no more often than half a
- * megabyte a second makes it, or once so many times what a save costs was spent in creations. */
-#define PACE_BYTE_NS 2000
-#define PACE_FACTOR  10
+/* A large file is not written behind each single pipeline: for each byte of a write beyond these,
+ * the next one waits so long, or until so many times what it costs was spent in creations. */
+#define PACE_FREE_BYTES (2 << 20)
+#define PACE_BYTE_NS    1000
+#define PACE_FACTOR     5
 
 /* So many ordinary compiles must leave a cache empty before it is believed to stay so. */
 #define INEFFECTIVE_AFTER 8
@@ -177,28 +178,7 @@ static uint64_t cache_schedule_rested_at(const struct cache_schedule *schedule)
            later(SPACING_NS << failures, atomic_load(&schedule->last_cost_ns) * REST_FACTOR);
 }
 
-/* What another save would cost, by what is known of the last one. */
-static uint64_t cache_schedule_cost(const struct cache_schedule *schedule)
-{
-    return later(COMMIT_COST_NS + atomic_load(&schedule->pending_size) * BYTE_COST_NS,
-                 atomic_load(&schedule->commit_cost_ns));
-}
-
-/* The earliest moment for another save that is not paid for by steady compiling, and for a look on
- * its behalf: a large file is not written behind each single pipeline. */
-static uint64_t cache_schedule_paced_at(const struct cache_schedule *schedule, uint64_t now_ns)
-{
-    const uint64_t last_ns = atomic_load(&schedule->last_commit_ns);
-    const uint64_t earned_ns =
-        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns),
-                                 cache_schedule_cost(schedule), PACE_FACTOR);
-    return last_ns ? earlier(earned_ns, last_ns + atomic_load(&schedule->pending_size) *
-                                                      (uint64_t)PACE_BYTE_NS)
-                   : 0;
-}
-
-static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedule, uint64_t now_ns,
-                                            uint64_t paced)
+static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedule, uint64_t now_ns)
 {
     const unsigned failures = atomic_load(&schedule->failures);
     if (!cache_schedule_is_hinted(schedule)) {
@@ -211,15 +191,14 @@ static uint64_t cache_schedule_snapshot_due(const struct cache_schedule *schedul
     const bool is_running = atomic_load(&schedule->running) > 0;
     const uint64_t quiet =
         later(atomic_load(&schedule->last_hint_ns) + (is_running ? LONG_NS : QUIET_NS),
-              later(cache_schedule_rested_at(schedule), paced));
+              cache_schedule_rested_at(schedule));
     const uint64_t earned =
         cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->looked_busy_ns),
                                  atomic_load(&schedule->look_cost_ns), STEADY_FACTOR);
     const uint64_t steady =
         failures > 0 ? CACHE_SCHEDULE_NEVER
                      : later(earned, atomic_load(&schedule->last_step_ns) + STEADY_SPACING_NS);
-    const uint64_t last = later(atomic_load(&schedule->first_hint_ns) + STEADY_NS, paced);
-    return earlier(quiet, earlier(steady, last));
+    return earlier(quiet, earlier(steady, atomic_load(&schedule->first_hint_ns) + STEADY_NS));
 }
 
 /* For who never is quiet for long, and may be killed: the first write as soon as the first compile
@@ -240,33 +219,36 @@ static uint64_t cache_schedule_soon(const struct cache_schedule *schedule, uint6
 
 /* Under steady compiling, the wait begins with the last write, or before the first write with the
  * first compile. */
-static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule, uint64_t now_ns,
-                                          uint64_t paced)
+static uint64_t cache_schedule_commit_due(const struct cache_schedule *schedule, uint64_t now_ns)
 {
     if (!atomic_load(&schedule->pending)) {
         return CACHE_SCHEDULE_NEVER;
     }
     const uint64_t first = atomic_load(&schedule->first_pending_ns);
     const uint64_t last = atomic_load(&schedule->last_commit_ns);
+    const uint64_t cost =
+        later(COMMIT_COST_NS + atomic_load(&schedule->pending_size) * BYTE_COST_NS,
+              atomic_load(&schedule->commit_cost_ns));
+    const uint64_t spent_ns =
+        atomic_load(&schedule->busy_ns) - atomic_load(&schedule->committed_busy_ns);
+    const uint64_t paced =
+        spent_ns < cost * PACE_FACTOR ? atomic_load(&schedule->paced_until_ns) : 0;
     const uint64_t quiet =
         later(atomic_load(&schedule->last_hint_ns) + schedule->flush_idle_ns, paced);
-    const uint64_t earned =
-        cache_schedule_earned_at(schedule, now_ns, atomic_load(&schedule->committed_busy_ns),
-                                 cache_schedule_cost(schedule), STEADY_FACTOR);
+    const uint64_t earned = cache_schedule_earned_at(
+        schedule, now_ns, atomic_load(&schedule->committed_busy_ns), cost, STEADY_FACTOR);
     const uint64_t steady =
         later(earned, (last ? last : first) + schedule->flush_idle_ns / STEADY_PART);
-    return earlier(
-        earlier(quiet, cache_schedule_soon(schedule, now_ns)),
-        earlier(steady, later(first + later(STEADY_NS, schedule->flush_idle_ns), paced)));
+    const uint64_t waited = later(first + later(STEADY_NS, schedule->flush_idle_ns), paced);
+    return earlier(earlier(quiet, cache_schedule_soon(schedule, now_ns)), earlier(steady, waited));
 }
 
 uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_ns, bool may_look,
                             enum cache_schedule_step *ret_step)
 {
-    const uint64_t paced = cache_schedule_paced_at(schedule, now_ns);
     const uint64_t snapshot =
-        may_look ? cache_schedule_snapshot_due(schedule, now_ns, paced) : CACHE_SCHEDULE_NEVER;
-    const uint64_t commit = cache_schedule_commit_due(schedule, now_ns, paced);
+        may_look ? cache_schedule_snapshot_due(schedule, now_ns) : CACHE_SCHEDULE_NEVER;
+    const uint64_t commit = cache_schedule_commit_due(schedule, now_ns);
     *ret_step = commit < snapshot ? CACHE_SCHEDULE_COMMIT : CACHE_SCHEDULE_SNAPSHOT;
     return earlier(commit, snapshot);
 }
@@ -334,11 +316,13 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
 }
 
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, bool was_quiet,
-                              uint64_t busy_ns, uint64_t cost_ns)
+                              uint64_t busy_ns, uint64_t cost_ns, size_t written)
 {
+    const uint64_t end_ns = cache_schedule_note_step(schedule, start_ns, was_quiet);
+    const uint64_t large = later(written, PACE_FREE_BYTES) - PACE_FREE_BYTES;
     atomic_store(&schedule->commit_cost_ns, cost_ns);
-    atomic_store(&schedule->last_commit_ns,
-                 cache_schedule_note_step(schedule, start_ns, was_quiet));
+    atomic_store(&schedule->last_commit_ns, end_ns);
+    atomic_store(&schedule->paced_until_ns, end_ns + large * PACE_BYTE_NS);
     atomic_store(&schedule->committed_busy_ns, busy_ns);
 }
 

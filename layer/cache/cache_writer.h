@@ -134,6 +134,7 @@ struct cache_schedule {
     _Atomic size_t pending_size;
     _Atomic uint64_t first_pending_ns; /* when the first of what it holds was compiled */
     _Atomic uint64_t last_commit_ns;
+    _Atomic uint64_t paced_until_ns; /* no other in quiet before, unless creations pay for it */
     _Atomic uint64_t committed_busy_ns;
     _Atomic uint64_t commit_cost_ns; /* what the worker has run for its last commit */
     _Atomic uint64_t last_look_ns;   /* how long the last look took; 0: there was none */
@@ -199,9 +200,10 @@ void cache_schedule_note_read(struct cache_schedule *schedule, uint64_t took_ns)
 bool cache_schedule_is_quiet(const struct cache_schedule *schedule);
 
 /* A commit has ended that began then, was_quiet or not, when busy_ns was so much; the worker has
- * run so long for it (0: it was not the worker). */
+ * run so long for it (0: it was not the worker). written: bytes, of what this process has compiled
+ * (0: none, or it has failed). */
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, bool was_quiet,
-                              uint64_t busy_ns, uint64_t cost_ns);
+                              uint64_t busy_ns, uint64_t cost_ns, size_t written);
 
 /* The cache is empty: no look before twice as much was compiled. False: too little was compiled to
  * believe that it stays so. */

@@ -189,12 +189,18 @@ TEST_F(BadDirectoryTest, IsNotTheHomeOfWhoCalledSudo)
     environment.erase("WARMPIPE_DIR");
     environment.erase("XDG_CACHE_HOME");
     environment["SUDO_UID"] = "12345";
-    for (const char *name : {"HOME", "XDG_CACHE_HOME"}) {
-        environment[name] = home.string();
+    environment["HOME"] = home.string();
+    for (const char *folder : {"", "/nothing/there", "/"}) {
+        environment["XDG_CACHE_HOME"] = *folder ? home.string() + folder : "";
         const Outcome outcome = run(program);
         EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "no_directory");
-        EXPECT_TRUE(fs::is_empty(home)) << name;
+        EXPECT_TRUE(fs::is_empty(home)) << folder;
     }
+    environment["HOME"] = (folder() / "own").string();
+    fs::create_directories(folder() / "own");
+    run(program);
+    EXPECT_TRUE(fs::exists(folder() / "own/.cache/warmpipe"));
+    environment["HOME"] = home.string();
     // In a container, root's home may well be somebody else's.
     environment["SUDO_UID"] = "12346";
     run(program);

@@ -79,16 +79,16 @@ TEST(CacheSchedule, LooksBehindABurst)
     }
 }
 
-// A game that compiles a small pipeline now and then, with a cache of 20 or 200 MB: each save
+// A game that compiles a small pipeline now and then, with a cache of 22 or 202 MB: each save
 // writes the whole file.
 TEST(CacheSchedule, WritesALargeFileNoMoreOftenThanItsBytesAllow)
 {
-    for (const bool has_looked : {false, true}) {
-        EXPECT_EQ(schedule_next(20 << 20, CLOCK_MS, has_looked), 2000ull * (20 << 20));
-        EXPECT_EQ(schedule_next(200 << 20, CLOCK_MS, has_looked), 2000ull * (200 << 20));
-        EXPECT_LE(schedule_next(100 << 10, CLOCK_MS, has_looked), 1100 * CLOCK_MS) << "small";
-        EXPECT_LE(schedule_next(20 << 20, 2 * CLOCK_S, has_looked), 1100 * CLOCK_MS) << "dear";
-    }
+    constexpr size_t mib = 1 << 20;
+    EXPECT_EQ(schedule_next_save(22 * mib, CLOCK_MS), 1000ull * 20 * mib);
+    EXPECT_EQ(schedule_next_save(202 * mib, CLOCK_MS), 1000ull * 200 * mib);
+    EXPECT_LT(schedule_next_save(2 * mib, CLOCK_MS), 1000 * CLOCK_MS) << "small";
+    EXPECT_LT(schedule_next_save(0, CLOCK_MS), 1000 * CLOCK_MS) << "failed";
+    EXPECT_LT(schedule_next_save(22 * mib, CLOCK_S), 1000 * CLOCK_MS) << "dear";
 }
 
 // How many processes share the cores: the time in creations is so many times the work.

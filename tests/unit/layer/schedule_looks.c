@@ -66,7 +66,7 @@ bool schedule_saves(const struct schedule_saved *program)
     cache_schedule_init(&schedule, 100);
     schedule_note(&schedule, CLOCK_S);
     atomic_store(&schedule.begun_ns, now_ns - 60 * CLOCK_S);
-    cache_schedule_committed(&schedule, now_ns, true, CLOCK_S, program->cost_ns);
+    cache_schedule_committed(&schedule, now_ns, true, CLOCK_S, program->cost_ns, 0);
     atomic_store(&schedule.last_commit_ns, now_ns - 59 * CLOCK_S);
     schedule_note(&schedule, program->spent_ns);
     atomic_store(&schedule.last_hint_ns, now_ns);
@@ -111,17 +111,17 @@ uint64_t schedule_look_behind(uint64_t pause_ns, bool during)
     return cache_schedule_due(&schedule, last_ns + CLOCK_S, true, &step) - last_ns;
 }
 
-uint64_t schedule_next(size_t size, uint64_t spent_ns, bool has_looked)
+uint64_t schedule_next_save(size_t written, uint64_t spent_ns)
 {
     struct cache_schedule schedule;
     cache_schedule_init(&schedule, 100);
-    atomic_store(&schedule.pending_size, size);
-    cache_schedule_committed(&schedule, clock_now_ns(), true, 0, 5 * (uint64_t)size);
+    cache_schedule_committed(&schedule, clock_now_ns(), true, 0, 5 * (uint64_t)written, written);
     schedule_note(&schedule, spent_ns);
     const uint64_t last_ns = atomic_load(&schedule.last_hint_ns);
     atomic_store(&schedule.first_pending_ns, last_ns);
-    atomic_store(&schedule.pending, has_looked);
+    atomic_store(&schedule.pending_size, written);
+    atomic_store(&schedule.pending, true);
     enum cache_schedule_step step;
-    return cache_schedule_due(&schedule, last_ns + CLOCK_S, !has_looked, &step) -
+    return cache_schedule_due(&schedule, last_ns + CLOCK_S, false, &step) -
            atomic_load(&schedule.last_commit_ns);
 }

@@ -44,9 +44,8 @@ bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd);
  * look is due. */
 uint64_t schedule_look_behind(uint64_t pause_ns, bool during);
 
-/* A program whose cache of so many bytes is on disk, which cost 5 ns for each, and that then
- * compiles for spent_ns and creates nothing more: how long after that save the next look is due, or
- * if it has looked the next save. */
-uint64_t schedule_next(size_t size, uint64_t spent_ns, bool has_looked);
+/* A program has saved so many bytes, which cost 5 ns for each, then compiles for spent_ns, and
+ * creates nothing more: how long after the save the next one is due, of what a look has seen. */
+uint64_t schedule_next_save(size_t written, uint64_t spent_ns);
 
 #endif
