@@ -44,7 +44,7 @@ struct config {
     enum log_level log_level;
 };
 
-/* Looks up one variable: its value, or NULL. */
+/* Looks up one variable: its value, which stays as it is while others are looked up, or NULL. */
 typedef const char *(*config_lookup_fn)(const char *name);
 
 /* The process's environment; nothing under elevated privileges (secure_getenv). */

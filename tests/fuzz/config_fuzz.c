@@ -15,12 +15,14 @@ static char *environment;
 /* The value of `name`, which ends at a newline: in a copy, for the caller wants a string. */
 static const char *look_up(const char *name)
 {
-    static char value[4096];
+    static char values[32][4096]; /* more than one reading looks up */
+    static unsigned count;
+    char *value = values[count++ % 32];
     size_t length = strlen(name);
     for (const char *line = environment; line; line = strchr(line, '\n')) {
         line += *line == '\n';
         if (strncmp(line, name, length) == 0 && line[length] == '=') {
-            snprintf(value, sizeof value, "%.*s", (int)strcspn(line + length + 1, "\n"),
+            snprintf(value, sizeof values[0], "%.*s", (int)strcspn(line + length + 1, "\n"),
                      line + length + 1);
             return value;
         }
