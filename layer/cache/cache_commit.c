@@ -219,14 +219,13 @@ static bool cache_writer_is_in_file(struct cache_writer *writer)
     struct store_blob *file = &writer->fresh.file;
     const size_t before = cache_writer_weight(file->data, file->size);
     const size_t now = cache_writer_weight(writer->fresh.data, writer->fresh.size);
-    /* Neither more nor less: what is below wraps around. */
-    const bool has_changed = writer->fresh.size - file->size + PADDING_MAX > 2 * PADDING_MAX;
+    const bool is_resized = cache_writer_difference(writer->fresh.size, file->size) > PADDING_MAX;
     store_blob_free(file);
     size_t allowed = writer->fresh.has_missed ? 0 : before / STACK_BYTES_PART;
-    if (writer->fresh.has_hinted && has_changed && allowed > STACK_BYTES_MAX) {
+    if (writer->fresh.has_hinted && is_resized && allowed > STACK_BYTES_MAX) {
         allowed = STACK_BYTES_MAX;
     }
-    return (now > before ? now - before : before - now) <= allowed;
+    return cache_writer_difference(now, before) <= allowed;
 }
 
 static void cache_writer_load_again(void *user)
@@ -355,7 +354,7 @@ bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
         return false;
     }
     if (atomic_load(&writer->schedule.pending)) {
-        const bool unites = writer->fresh.unites;
+        const bool unites = writer->fresh.unites; /* nothing in it is new */
         if (!cache_writer_commit_twice(writer, by, &reason)) {
             return false;
         }

@@ -61,7 +61,7 @@ static void cache_writer_take(struct cache_writer *writer, uint8_t *data, size_t
 {
     const struct digest digest = digest_of(data, size);
     const size_t known_size = writer->seen_size;
-    const size_t difference = size > known_size ? size - known_size : known_size - size;
+    const size_t difference = cache_writer_difference(size, known_size);
     const bool is_known = size == known_size && digest_equal(digest, writer->seen);
     writer->seen = digest;
     writer->seen_size = size;

@@ -394,6 +394,12 @@ bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*s
  * is none; NULL and a size: what would be one is too large. */
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
 
+/* By how much two counts of bytes differ. */
+static inline size_t cache_writer_difference(size_t one, size_t other)
+{
+    return one > other ? one - other : other - one;
+}
+
 /* Under the lock: reads the file again, and makes `fresh` the snapshot unless the file holds the
  * same. False, with is_abandoned set: the disk has not answered. */
 bool cache_writer_judge(struct cache_writer *writer, bool is_worker);

@@ -150,4 +150,25 @@ TEST_F(SmallDiskTest, RecipesGiveWayAtTheEndOfTheProcess)
     EXPECT_EQ(hits(many), many);
 }
 
+// A save that has failed puts the next one off no longer than a small one does.
+TEST_F(SmallDiskTest, WhatIsLargeIsSavedOnceThereIsRoom)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a sanitizer reads so much for too long";
+#endif
+    const std::string log = (folder() / "log").string();
+    environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(1 << 20);
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    run([&] {
+        leak_from_here_on();
+        auto *program = new Program;
+        program->create_compute(0, 24);
+        wait_until([&] { return read_text(log).find("not saved (disk_full)") != npos; });
+        ASSERT_EQ(mount(nullptr, cache_root().c_str(), nullptr, MS_REMOUNT, "size=100m"), 0);
+        program->create_compute(24, 25);
+        wait_until([&] { return read_text(log).find("saved 262") != npos; }); // 25 MiB
+    });
+}
+
 } // namespace
