@@ -174,9 +174,7 @@ static void config_read_setting(enum setting_id id, config_lookup_fn lookup,
     }
 }
 
-/* Whether this is a folder of the user who called sudo: what root made in it, that user's own
- * programs could not use. */
-static bool config_is_of_sudo_caller(config_lookup_fn lookup, const char *path)
+bool config_is_of_sudo_caller(config_lookup_fn lookup, const char *path)
 {
     struct stat folder;
     uint64_t user;

@@ -59,6 +59,11 @@ const char *config_environment(const char *name);
  * is read or written). Free *ret_config with config_free. Thread-safe if `lookup` is. */
 void config_read(config_lookup_fn lookup, struct config *ret_config);
 
+/* Whether this process is root's by sudo (SUDO_UID of `lookup`), and the folder the caller's: what
+ * root makes in it, the caller's own programs cannot use. False where `path` is NULL or not there.
+ * Thread-safe if `lookup` is. */
+bool config_is_of_sudo_caller(config_lookup_fn lookup, const char *path);
+
 /* Takes one setting of the program itself; the key is that of a settings file without its prefix
  * ("dedup"). */
 typedef void (*config_take_fn)(const char *key, const char *value, void *user);

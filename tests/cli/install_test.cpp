@@ -270,6 +270,25 @@ TEST_F(Install, AFolderBehindALinkIsTold)
     EXPECT_TRUE(in_chain({{"WARMPIPE_ENABLE", "1"}}));
 }
 
+// "sudo -E warmpipe install --user": root's folders in a user's home are in that user's way.
+TEST_F(Install, IsNotMadeByRootInTheHomeOfWhoCalledSudo)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can give a folder away";
+    }
+    fs::create_directories(home);
+    ASSERT_EQ(chown(home.c_str(), 12345, 12345), 0);
+    const ToolResult result = tool({"install", "--user"}, {{"SUDO_UID", "12345"}});
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(result.err, "warmpipe: install: under sudo, '" + data +
+                              "' would become root's; do this without sudo\n");
+    EXPECT_TRUE(fs::is_empty(home));
+    // What was once made so can be removed so.
+    ASSERT_EQ(tool({"install", "--user"}).exit_status, 0);
+    EXPECT_EQ(tool({"uninstall", "--user"}, {{"SUDO_UID", "12345"}}).exit_status, 0);
+    EXPECT_TRUE(fs::is_empty(home));
+}
+
 TEST_F(Install, SaysWhatIsWrong)
 {
     EXPECT_EQ(tool({"install", "--user", "--system"}).exit_status, 2);

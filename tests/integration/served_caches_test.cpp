@@ -241,6 +241,31 @@ TEST_F(ServedCachesTest, Storm)
     run(program);
 }
 
+// The two calls of the idiom see one size, whatever was created between them.
+TEST_F(ServedCachesTest, SizeIdiomSeesOneSizeWhateverIsCreatedBetween)
+{
+    run([&] {
+        Program program;
+        VkPipelineCache cache = program.create_cache(), other = program.create_cache();
+        program.create_compute(0, 3, cache);
+        unsigned next = 10;
+        for (VkPipelineCache used : {other, cache, VkPipelineCache(VK_NULL_HANDLE)}) {
+            size_t size = 0;
+            EXPECT_EQ(vkGetPipelineCacheData(program.device, cache, &size, nullptr), VK_SUCCESS);
+            program.create_compute(next, next + 2, used);
+            next += 2;
+            std::vector<uint8_t> data(size);
+            EXPECT_EQ(vkGetPipelineCacheData(program.device, cache, &size, data.data()),
+                      VK_SUCCESS);
+            EXPECT_EQ(size, data.size());
+            write_bytes(file("data"), data);
+        }
+        program.destroy_cache(cache);
+        program.destroy_cache(other);
+    });
+    EXPECT_EQ(holds(read_bytes(file("data")), 0, 3), 3u);
+}
+
 // Of a served cache that holds even while they use this very one: they use the device cache until
 // the data call has returned.
 TEST_F(ServedCachesTest, SizeIdiomSeesOneSizeWhileOthersUseIt)

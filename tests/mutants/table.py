@@ -41,6 +41,9 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    ("one size for both calls of the idiom",
+     "app_cache_pin(caches, cache, cache_snapshot_reference(snapshot));",
+     "app_cache_pin(caches, cache, NULL);", r"integration\.ServedCachesTest"),
     ("garbage in data of one size", "if (writer->fresh.has_hinted && is_resized && allowed",
      "if (writer->fresh.has_hinted && allowed",
      r"integration\.ChangeTest"),

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "common/settings/config.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/install/manifests.h"
@@ -80,6 +81,12 @@ static bool install_choose(struct install *install, const struct arguments *argu
     if (!install->data) {
         output_message(
             "neither XDG_DATA_HOME nor HOME, a folder that is there, is an absolute path");
+        return false;
+    }
+    const bool is_there = access(install->data, F_OK) == 0;
+    if (!install->removes &&
+        config_is_of_sudo_caller(config_environment, is_there ? install->data : getenv("HOME"))) {
+        output_message("under sudo, '%s' would become root's; do this without sudo", install->data);
         return false;
     }
     install->folder = output_format("%s/warmpipe", install->data);
