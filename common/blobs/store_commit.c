@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A commit ends: the file is written, or a part beside it. */
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -20,8 +21,8 @@ static enum status store_check_data(const struct store *store, const void *data,
                                                                      : STATUS_bad_blob_header;
 }
 
-/* Unless its owner, who writes it without the lock, has saved more in it meanwhile. False: nobody
- * can tell now, and it stays. */
+/* Unless its owner, who writes it without the lock, has saved more in it meanwhile. False: it
+ * stays, for nobody can tell now, or it cannot be removed. */
 static bool store_remove_part(const struct store *store, int directory_fd, const char *name,
                               uint64_t generation)
 {
@@ -31,23 +32,24 @@ static bool store_remove_part(const struct store *store, int directory_fd, const
     if (store_may_read_later(reason)) {
         return false;
     }
-    if (reason != STATUS_ok || header.generation == generation) {
-        unlinkat(directory_fd, name, 0);
-    }
-    return true;
+    return (reason == STATUS_ok && header.generation != generation) ||
+           unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT;
 }
 
 /* With the marks of those that were on trial. */
-static void store_remove_taken(struct store *store)
+static size_t store_remove_taken(struct store *store)
 {
+    size_t removed = 0;
     for (size_t i = 0; i < store->taken.count; i++) {
         const uint64_t generation = store->taken_generations[i];
         if (store_remove_part(store, store->directory_fd, store->taken.names[i], generation)) {
             trial_remove(store->directory_fd, store->files.loading_name, generation);
+            removed++;
         }
     }
     store->taken.count = 0;
     store->has_part = false;
+    return removed;
 }
 
 /* What was loaded is about to be in the file of this generation as well, or is; 0: in none. */
@@ -187,9 +189,9 @@ bool store_end_outgrown(struct store *store, bool merged)
     if (!store_is_ours(store)) {
         return false;
     }
-    const bool gives_way = merged && store->taken.count > 0;
+    size_t removed = 0;
     if (merged) {
-        store_remove_taken(store);
+        removed = store_remove_taken(store);
     } else if (store_is_file_known(store, store->directory_fd, false) &&
                fstat(store->lock_fd, &lock) == 0 && /* by a server's clock, which may be ahead */
                (uint64_t)(time(NULL) - lock.st_mtime + ANEW_SECONDS) > 2 * ANEW_SECONDS) {
@@ -198,7 +200,7 @@ bool store_end_outgrown(struct store *store, bool merged)
         store_remove_taken(store);
     }
     store_end_commit(store, merged);
-    return gives_way;
+    return removed > 0;
 }
 
 /* Commit without a merge. */

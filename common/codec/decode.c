@@ -260,16 +260,15 @@ static bool decode_union(struct decoder *decoder, const struct codec_member *mem
 static bool decode_member(struct decoder *decoder, const struct codec_member *member,
                           uint8_t *structure)
 {
+    static const uint8_t widths[] = {
+        [CODEC_WORDS] = 4, [CODEC_LONGS] = 8, [CODEC_HALF] = 2, [CODEC_BYTES] = 1};
     uint8_t *to = structure + member->offset;
     switch ((enum codec_kind)member->kind) {
     case CODEC_WORDS:
-        return decode_values(decoder, to, member->count, 4);
     case CODEC_LONGS:
-        return decode_values(decoder, to, member->count, 8);
     case CODEC_HALF:
-        return decode_values(decoder, to, 1, 2);
     case CODEC_BYTES:
-        return decode_values(decoder, to, member->count, 1);
+        return decode_values(decoder, to, member->count, widths[member->kind]);
     case CODEC_SIZE:
         return decode_size(decoder, to);
     case CODEC_HANDLE:

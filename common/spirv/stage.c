@@ -112,7 +112,7 @@ static bool stage_are_different(const VkSpecializationInfo *info, bool *ret_enou
     for (uint32_t i = 0; given && i < info->mapEntryCount; i++) {
         given[i].constant = info->pMapEntries[i].constantID;
     }
-    if (given && info->mapEntryCount > 0) {
+    if (given) {
         qsort(given, info->mapEntryCount, sizeof *given, spirv_order);
     }
     for (uint32_t i = 1; different && i < info->mapEntryCount; i++) {

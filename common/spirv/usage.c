@@ -165,7 +165,7 @@ static void usage_read_function(struct walk *walk, const struct function *functi
     while (i.op != SPIRV_OP_FUNCTION_END && spirv_next(walk->module, &at, &i)) {
         uint32_t first;
         uint32_t last;
-        if (i.op == OP_FUNCTION_CALL && i.length > 2) {
+        if (i.op == OP_FUNCTION_CALL) {
             struct function *called = usage_called_function(walk, &i);
             usage_reach_function(walk, called);
             if (called) {

@@ -76,18 +76,20 @@ void cache_snapshot_drop(struct cache_snapshot *snapshot)
     }
 }
 
-/* Tries twice: a driver may be out of memory for a moment. */
+/* Of both; the first may be VK_NULL_HANDLE. Tries twice: a driver may be out of memory for a
+ * moment.
+ */
 static struct cache_snapshot *cache_snapshot_take(const struct driver_caches *driver,
-                                                  VkPipelineCache cache, uint64_t changes,
-                                                  size_t told_size)
+                                                  VkPipelineCache first, VkPipelineCache second,
+                                                  uint64_t changes, size_t told_size)
 {
     struct counted_snapshot *counted = calloc(1, sizeof *counted);
     if (!counted) {
         return NULL;
     }
     struct cache_snapshot *snapshot = &counted->snapshot;
-    if ((!driver_cache_read(driver, cache, &snapshot->data, &snapshot->size) &&
-         !driver_cache_read(driver, cache, &snapshot->data, &snapshot->size)) ||
+    if ((!driver_cache_read_both(driver, first, second, &snapshot->data, &snapshot->size) &&
+         !driver_cache_read_both(driver, first, second, &snapshot->data, &snapshot->size)) ||
         snapshot->size == 0) {
         large_free(snapshot->data);
         free(counted);
@@ -125,7 +127,8 @@ struct cache_snapshot *cache_snapshots_get(struct cache_snapshots *snapshots,
         snapshot = NULL;
     }
     if (!snapshot) {
-        snapshot = cache_snapshot_take(snapshots->driver, device_cache, now, told_size);
+        snapshot =
+            cache_snapshot_take(snapshots->driver, VK_NULL_HANDLE, device_cache, now, told_size);
         if (snapshot) {
             cache_snapshots_set_latest(snapshots, snapshot);
         }
@@ -136,17 +139,7 @@ struct cache_snapshot *cache_snapshots_get(struct cache_snapshots *snapshots,
 struct cache_snapshot *cache_snapshots_get_with(struct cache_snapshots *snapshots,
                                                 VkPipelineCache device_cache, VkPipelineCache other)
 {
-    const struct driver_caches *driver = snapshots->driver;
-    VkPipelineCache both = driver_cache_copy(driver, device_cache);
-    VkPipelineCache copy = driver_cache_copy(driver, other);
-    struct cache_snapshot *snapshot = NULL;
-    if (both != VK_NULL_HANDLE && copy != VK_NULL_HANDLE &&
-        driver_cache_merge(driver, both, copy)) {
-        snapshot = cache_snapshot_take(driver, both, 0, 0);
-    }
-    driver_cache_destroy(driver, copy);
-    driver_cache_destroy(driver, both);
-    return snapshot;
+    return cache_snapshot_take(snapshots->driver, device_cache, other, 0, 0);
 }
 
 bool snapshot_answers_reserve(size_t bytes)

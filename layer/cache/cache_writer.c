@@ -58,11 +58,13 @@ enum status cache_writer_load(struct cache_writer *writer, struct store_blob *re
 
 bool cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob)
 {
-    pthread_mutex_lock(&writer->lock);
-    const bool has_others = store_has_others(writer->store);
-    writer->seen = blob->digest;
-    writer->seen_size = blob->size;
-    pthread_mutex_unlock(&writer->lock);
+    bool has_others = false;
+    if (timed_lock(&writer->lock, STEP_WAIT_NS)) { /* else one save too many */
+        has_others = store_has_others(writer->store);
+        writer->seen = blob->digest;
+        writer->seen_size = blob->size;
+        pthread_mutex_unlock(&writer->lock);
+    }
     cache_schedule_set_loaded(&writer->schedule, blob->size);
     if (has_others) { /* for a look */
         cache_schedule_note(&writer->schedule, DEVICE_CACHE_UNKNOWN, 0, 0);

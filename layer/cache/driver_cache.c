@@ -135,7 +135,10 @@ bool driver_cache_may_copy(size_t size)
            file_fits_memory((uint64_t)size + size / SPARE_PART);
 }
 
-VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)
+/* A new cache with the same contents, or VK_NULL_HANDLE. Other threads may be using the source. A
+ * cache that is still in use must be merged from a copy: some drivers move the entries out of the
+ * source (RADV of Mesa 22.3), although vkMergePipelineCaches may not change it. */
+static VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source)
 {
     uint8_t *data = NULL;
     size_t size = 0;

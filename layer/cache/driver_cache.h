@@ -61,11 +61,6 @@ bool driver_cache_query_size(const struct driver_caches *caches, VkPipelineCache
 bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache,
                        uint8_t **ret_data, size_t *ret_size);
 
-/* A new cache with the same contents, or VK_NULL_HANDLE. Other threads may be using the source. A
- * cache that is still in use must be merged from a copy: some drivers move the entries out of the
- * source (RADV of Mesa 22.3), although vkMergePipelineCaches may not change it. */
-VkPipelineCache driver_cache_copy(const struct driver_caches *caches, VkPipelineCache source);
-
 /* Reading and checking this much takes some milliseconds, the driver takes longer, and memory may
  * lack for it. */
 #define DRIVER_CACHE_LARGE_SIZE (8 << 20)

@@ -38,7 +38,8 @@ bool dedup_includes(const struct dedup *dedup, unsigned kind);
 bool dedup_may_wait(const struct dedup *dedup);
 
 /* The canonical form of a create-info, in memory that is used again: to be given back with
- * dedup_done before the thread asks for the next. NULL: out of memory. Thread-safe. */
+ * dedup_done, by any thread; a call may hold one for each of its elements. NULL: out of memory.
+ * Thread-safe. */
 struct canonical *dedup_encode(struct dedup *dedup, const void *create_info);
 void dedup_done(struct canonical *form);
 

@@ -91,7 +91,8 @@ void driver_gate_withdraw(struct driver_permit *permit)
     const int cancel = own_thread_bar_cancel();
     pthread_mutex_lock(&gate.lock);
     atomic_store(&permit->withdrawn, true);
-    while (permit->inside > 0) {
+    /* In a forked child `inside` may tell of a thread of the parent's. */
+    while (permit->inside > 0 && gate.inside > 0) {
         pthread_cond_wait(&gate.left, &gate.lock);
     }
     pthread_mutex_unlock(&gate.lock);

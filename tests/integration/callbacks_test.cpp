@@ -6,6 +6,9 @@
 
 #include <fstream>
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 namespace {
 
 class CallbackTest : public LayerTest {
@@ -152,6 +155,49 @@ TEST_F(CallbackTest, ANewMessengerWaitsForTheCallThatIsUnderWay)
         EXPECT_FALSE(messages.was_called_by_others());
     });
     EXPECT_EQ(run([] { Program().create_compute(0, 6); }).hits(), 6u);
+}
+
+// A thread of ours that was in the driver at a fork is not there in the child.
+TEST_F(CallbackTest, AForkedChildWaitsForNoThreadOfItsParent)
+{
+    run([] {
+        Program program(without_messenger());
+        leak_from_here_on();
+        Signal inside;
+        std::atomic<bool> may_leave{false};
+        const auto main = std::this_thread::get_id();
+        const DuringCalls calls([&](const char *command) {
+            if (std::string(command) == "vkGetPipelineCacheData" &&
+                std::this_thread::get_id() != main && !may_leave) {
+                inside.raise();
+                while (!may_leave) {
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                }
+            }
+        });
+        program.create_compute(0, 4);
+        inside.wait();
+        for (const bool makes_a_device : {false, true}) {
+            const pid_t child = fork();
+            if (child == 0) {
+                alarm(20);
+                if (makes_a_device) {
+                    CountingAllocator allocator;
+                    ProgramOptions options;
+                    options.instance = program.instance;
+                    options.allocator = allocator.get();
+                    const Program other(options);
+                } else {
+                    create_messenger(program.instance);
+                }
+                _exit(HasFailure());
+            }
+            int status = 0;
+            EXPECT_EQ(waitpid(child, &status, 0), child);
+            EXPECT_EQ(status, 0) << (makes_a_device ? "a device" : "a messenger");
+        }
+        may_leave = true;
+    });
 }
 
 // Drivers whose cache users must not run at once: nothing of ours keeps them apart now, so nobody

@@ -6,10 +6,12 @@
 #include <fstream>
 #include <map>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "background.hpp"
+#include "test_icd.h"
 
 namespace {
 
@@ -136,6 +138,29 @@ TEST_F(PartsTest, WhatDoesNotFitBesideTheFileGivesWay)
         environment.erase("WARMPIPE_POLICY");
         remove_caches();
     }
+}
+
+// The end of a device does not merge with it again and again.
+TEST_F(PartsTest, WhatCannotBeRemovedGivesNoWay)
+{
+    const std::string policy = folder() / "policy";
+    std::ofstream(policy) << "[test]\nmax-blob = 600\n";
+    leave_a_part();
+    const std::filesystem::path held = cache_file().parent_path();
+    if (!become_unprivileged()) {
+        GTEST_SKIP() << "the build tree is not open to other users";
+    }
+    environment["WARMPIPE_POLICY"] = policy;
+    ASSERT_EQ(chmod(held.c_str(), 0555), 0);
+    run([] {
+        Program owner;
+        create_at_once(owner, 10, 15);
+        owner.create_compute(15, 16);
+        owner.destroy_device();
+        EXPECT_LE(test_icd_calls("vkMergePipelineCaches"), 2u);
+    });
+    ASSERT_EQ(chmod(held.c_str(), 0755), 0);
+    EXPECT_EQ(count_files(".part"), 1u);
 }
 
 // Where a part cannot be merged, whatever the reason, the file is left as it is, no part is added,

@@ -176,6 +176,41 @@ TEST_F(SlowDiskTest, TheFileThatIsHeldAgainstKeepsNoCreation)
     });
 }
 
+// The program's thread loads, since the driver has once taken long for that, while the worker saves
+// what was compiled into a cache of the program's.
+TEST_F(SlowDiskTest, TheFirstLoadBesideASaveKeepsNoCreation)
+{
+    run([] { Program().create_compute(0, 2); });
+    run([] {
+        const DuringCalls slow([](const char *command) {
+            if (std::string_view(command) == "vkCreatePipelineCache") {
+                usleep(400000);
+            }
+        });
+        Program().create_compute(0, 2);
+    });
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    const Outcome outcome = run([] {
+        const std::thread::id main = std::this_thread::get_id();
+        Program program;
+        leak_from_here_on();
+        const VkPipelineCache own = program.create_cache();
+        const DuringCalls calls([&](const char *command) {
+            if (std::string_view(command) == "vkCreatePipelineCache" &&
+                std::this_thread::get_id() == main) {
+                wait_until([] { return disk_has_hung(); });
+            }
+        });
+        disk_hangs("fsync");
+        program.create_compute(10, 14, own);
+        program.create_compute(0, 1);
+        EXPECT_TRUE(disk_has_hung()) << "the layer was at work";
+        disk_answers();
+        program.destroy_cache(own);
+    });
+    EXPECT_EQ(outcome.hits(), 1u);
+}
+
 // Nobody creates anything after that, nor destroys the device.
 TEST_F(SlowDiskTest, WhatIsCompiledBesideAMessengerAndASaveIsSavedToo)
 {

@@ -41,6 +41,13 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    ("parts that cannot be removed", "unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT;",
+     "unlinkat(directory_fd, name, 0) == 0 || 1;", r"integration\.PartsTest"),
+    ("what a fork leaves in the driver", "while (permit->inside > 0 && gate.inside > 0) {",
+     "while (permit->inside > 0) {", r"integration\.CallbackTest"),
+    ("a load beside a save that hangs",
+     "if (timed_lock(&writer->lock, STEP_WAIT_NS)) { /* else one save too many */",
+     "if (timed_lock(&writer->lock, WAIT_FOREVER)) {", r"integration\.SlowDiskTest"),
     ("one size for both calls of the idiom",
      "app_cache_pin(caches, cache, cache_snapshot_reference(snapshot));",
      "app_cache_pin(caches, cache, NULL);", r"integration\.ServedCachesTest"),
