@@ -36,7 +36,7 @@ MUTANTS = [
      r"unit\.Store|integration\.ChangeTest"),
     ("what others have saved, begun anew", "if (store_is_file_known(store, store->directory_fd, false) &&",
      "if (", r"unit\.Store"),
-    ("parts that do not fit, given up", "if (merged) {\n        store_remove_taken(store);", "if (merged) {",
+    ("parts that do not fit, given up", "if (merged) {\n        removed = store_remove_taken(store);", "if (merged) {",
      r"unit\.Store|integration\.PartsTest"),
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
