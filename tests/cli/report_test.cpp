@@ -35,6 +35,19 @@ TEST_F(Report, ComparesTheColdStartWithTheWarmOne)
     EXPECT_EQ(program["runs"].size(), 2u);
 }
 
+// The second device of a cold start finds what the first has saved.
+TEST_F(Report, AColdStartOfTwoDevicesIsCold)
+{
+    cold_and_warm();
+    device(10, "cold", 25000, "alpha", 1);
+    span(10, "cache", "load", 25100, 20, {{"bytes", 4096}, {"state", "loaded"}, {"reason", "ok"}});
+    const ordered_json program = document({put()})["programs"][0];
+    EXPECT_EQ(program["cold"]["process"], 10);
+    EXPECT_EQ(program["cold"]["reason"], "no_file");
+    EXPECT_EQ(program["warm"]["process"], 20);
+    EXPECT_EQ(program["ratio"], "50.00");
+}
+
 TEST_F(Report, TheSlowestPipelineComesFirst)
 {
     cold_and_warm();

@@ -81,6 +81,20 @@ TEST_F(KeptCachesTest, IsLearntOfAProgramThatIsKilled)
     EXPECT_EQ(learnt()["app_caches_read_runs"], 1);
 }
 
+// However often a run writes what it has learnt, it is one that reads back.
+TEST_F(KeptCachesTest, IsCountedOnceInARun)
+{
+    for (unsigned start = 1; start <= 2; ++start) {
+        run([] {
+            for (int device = 0; device < 3; ++device) {
+                Program owner;
+                use_caches(owner, 5, 2, 5);
+            }
+        });
+        EXPECT_EQ(learnt()["app_caches_read_runs"], start);
+    }
+}
+
 TEST_F(KeptCachesTest, OneThatKeepsItsCacheIsLeftAlone)
 {
     environment.erase("WARMPIPE_ENABLE");

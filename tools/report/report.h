@@ -125,6 +125,7 @@ struct trace_sums {
     uint64_t elapsed_ns; /* time in which any thread created pipelines; set by trace_runs_finish */
     uint64_t objects;
     uint64_t objects_shared;
+    uint64_t loads;
     uint64_t load_ns;
     uint64_t loaded_bytes;
     uint64_t saves;
@@ -143,7 +144,7 @@ struct trace_run {
     const char *driver;
     const char *driver_info;
     const char *identity;
-    const char *state; /* of the cache: when it was loaded, else when the device was created */
+    const char *state; /* of the cache: at the first load, else when the device was created */
     const char *reason;
     struct trace_lane lanes[TRACE_MAX_LANES];
     size_t lane_count;

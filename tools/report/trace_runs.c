@@ -151,8 +151,10 @@ static void runs_add_up(struct trace_runs *runs, struct trace_run *run,
         if (strcmp(event->name, "load") == 0) {
             sums->load_ns += event->duration_ns;
             sums->loaded_bytes += event->bytes;
-            run->state = runs_keep(runs, event->state);
-            run->reason = runs_keep(runs, event->reason);
+            if (sums->loads++ == 0) { /* a later device finds what this very run has saved */
+                run->state = runs_keep(runs, event->state);
+                run->reason = runs_keep(runs, event->reason);
+            }
         }
         sums->saves += strcmp(event->name, "save") == 0;
     }
