@@ -41,6 +41,8 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    ("what is learnt while compiling ahead", "prewarm_learn(prewarm, use, us);", "",
+     r"integration\.UnknownTimesTest"),
     ("a run that reads back, counted once", "history->read_run_is_counted |= learnt.count_read_run;", "",
      r"integration\.KeptCachesTest"),
     ("parts that cannot be removed", "unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT;",
