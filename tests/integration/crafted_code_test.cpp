@@ -94,25 +94,29 @@ TEST_P(EachWay, CodeOfEqualDigestMakesTwoPipelines)
         << "the pair collides no more: make it again";
     ASSERT_NE(one, other);
     environment["WPTEST_ICD_RECYCLE"] = "1";
-    const Outcome outcome = run([&] {
-        Program program;
-        std::vector<VkShaderModule> modules;
-        const Delivery delivery = GetParam();
-        std::vector<VkShaderModule> *kept =
-            delivery == Delivery::modules_that_live ? &modules : nullptr;
-        const bool inlined = delivery == Delivery::in_the_stage;
-        const VkPipeline first = create(program, one, inlined, kept);
-        const VkPipeline second =
-            create(program, other, inlined || delivery == Delivery::both, kept);
-        EXPECT_NE(first, second);
-        EXPECT_EQ(create(program, one, inlined || delivery == Delivery::both, kept), first)
-            << "what is equal is shared all the same";
-        EXPECT_EQ(create(program, other, inlined, kept), second);
-        for (VkShaderModule module : modules) {
-            vkDestroyShaderModule(program.device, module, nullptr);
-        }
-    });
-    EXPECT_EQ(outcome.pipelines().size(), 2u);
+    for (const char *shared : {"all", "pipelines"}) { // modules as well, or each by itself
+        environment["WARMPIPE_DEDUP"] = shared;
+        const Outcome outcome = run([&] {
+            Program program;
+            std::vector<VkShaderModule> modules;
+            const Delivery delivery = GetParam();
+            std::vector<VkShaderModule> *kept =
+                delivery == Delivery::modules_that_live ? &modules : nullptr;
+            const bool inlined = delivery == Delivery::in_the_stage;
+            const VkPipeline first = create(program, one, inlined, kept);
+            const VkPipeline second =
+                create(program, other, inlined || delivery == Delivery::both, kept);
+            EXPECT_NE(first, second) << shared;
+            EXPECT_EQ(create(program, one, inlined || delivery == Delivery::both, kept), first)
+                << "what is equal is shared all the same";
+            EXPECT_EQ(create(program, other, inlined, kept), second);
+            for (VkShaderModule module : modules) {
+                vkDestroyShaderModule(program.device, module, nullptr);
+            }
+        });
+        EXPECT_EQ(outcome.pipelines().size(), 2u);
+        std::filesystem::remove_all(cache_root());
+    }
 }
 
 // From here on the kernel gives this process no random bytes.

@@ -44,6 +44,26 @@ TEST_F(CrashGuardTest, ABlobThatKillsLateIsPutAwayAfterTwoDeaths)
     }
 }
 
+// What was loaded is in a cache of the program's by a merge, and kills there.
+TEST_F(CrashGuardTest, ABlobThatKillsInACacheThatItWasMergedIntoIsPutAwayAfterTwoDeaths)
+{
+    make_good_blob();
+    damage_record(cache_file(), 3);
+    environment["WARMPIPE_APP_CACHE"] = "serve";
+    const auto merging = [] {
+        Program owner;
+        VkPipelineCache served = owner.create_cache();
+        VkPipelineCache own = owner.create_cache(owner.cache_data(served));
+        owner.create(Kind::compute, 100, served);
+        EXPECT_EQ(vkMergePipelineCaches(owner.device, own, 1, &served), VK_SUCCESS);
+        owner.create_compute(0, pipelines, own);
+        owner.destroy_cache(own);
+        owner.destroy_cache(served);
+    };
+    EXPECT_EQ(count_lost([&] { return lives(merging); }), 2u);
+    EXPECT_TRUE(is_put_away());
+}
+
 // Where a deferred operation compiles: in the thread that joins it. What that asks of the blob
 // nobody knows, so that it takes six deaths.
 TEST_F(CrashGuardTest, ABlobThatKillsInAJoinIsPutAwayAfterSixDeaths)

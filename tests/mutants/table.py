@@ -41,6 +41,9 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    ("names of what is not shared", "object->name = facts->name;", "", r"integration\.Of/EachWay"),
+    ("what a merge brings of the blob", "atomic_store(&target->of_blob, true);", "",
+     r"integration\.CrashGuardTest"),
     ("what is learnt while compiling ahead", "prewarm_learn(prewarm, use, us);", "",
      r"integration\.UnknownTimesTest"),
     ("a run that reads back, counted once", "history->read_run_is_counted |= learnt.count_read_run;", "",

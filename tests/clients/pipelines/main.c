@@ -76,7 +76,13 @@ static bool file_holds(const char *path, const char *text)
 static void wait_to_begin(const struct options *options)
 {
     sleep_ms(options->delay_ms);
-    while (options->after_file && !file_holds(options->after_file, options->after_text)) {
+    for (int tries = 0; options->after_file; tries++) {
+        if (file_holds(options->after_file, options->after_text)) {
+            return;
+        }
+        if (tries == 40000) { /* 200 s: who waits for this process would wait for ever */
+            fail("--after", VK_TIMEOUT);
+        }
         sleep_ms(5);
     }
 }
