@@ -77,12 +77,4 @@ class Messages {
     DuringCalls calls_;
 };
 
-// A program that makes its messenger later.
-inline ProgramOptions without_messenger()
-{
-    ProgramOptions options;
-    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
-    return options;
-}
-
 #endif

@@ -102,6 +102,26 @@ TEST_F(OddEndsTest, ACancelledThreadComesOutOfACommand)
     EXPECT_EQ(run([] { Program().create_compute(0, 4); }).hits(), 4u);
 }
 
+TEST_F(OddEndsTest, ACancelledThreadComesOutOfCommandsOfCachesAndMessengers)
+{
+    run([] {
+        alarm(60);
+        unsetenv("WPTEST_ICD_LOG");
+        leak_from_here_on(); // the loader forgets messengers that go with their instance
+        Program program(without_messenger());
+        VkPipelineCache one = VK_NULL_HANDLE, other = VK_NULL_HANDLE;
+        Cancelled{[&] { one = program.create_cache(); }}.run();
+        Cancelled{[&] { other = program.create_cache(); }}.run();
+        Cancelled{[&] { program.create_compute(0, 2, one); }}.run();
+        Cancelled{[&] { program.cache_data(one); }}.run();
+        Cancelled{[&] { vkMergePipelineCaches(program.device, other, 1, &one); }}.run();
+        Cancelled{[&] { program.destroy_cache(one); }}.run();
+        Cancelled{[&] { program.destroy_cache(other); }}.run();
+        Cancelled{[&] { create_messenger(program.instance); }}.run();
+    });
+    EXPECT_EQ(run([] { Program().create_compute(0, 2); }).hits(), 2u);
+}
+
 // Beside a messenger, the thread that has compiled looks at the caches.
 TEST_F(OddEndsTest, ACancelledThreadComesOutOfAJoin)
 {

@@ -144,6 +144,13 @@ ProgramOptions with_messenger()
     return options;
 }
 
+ProgramOptions without_messenger()
+{
+    ProgramOptions options;
+    options.instance_extensions = {VK_EXT_DEBUG_UTILS_EXTENSION_NAME};
+    return options;
+}
+
 VkDebugUtilsMessengerEXT create_messenger(VkInstance instance)
 {
     VkDebugUtilsMessengerCreateInfoEXT info = {

@@ -53,6 +53,9 @@ VkDebugUtilsMessengerEXT create_messenger(VkInstance instance);
 // A program whose driver may call it back from the beginning: the worker loads nothing ahead.
 ProgramOptions with_messenger();
 
+// One that makes its messenger later.
+ProgramOptions without_messenger();
+
 class Program {
   public:
     explicit Program(const ProgramOptions &options = {});

@@ -41,6 +41,7 @@ MUTANTS = [
     ("overlapping records", "overlaps = offsets[i] < end;", "overlaps = offsets[i] < end && 0;",
      r"unit\..*Recipe"),
 
+    ("cancelled behind a messenger", "own_thread_let_cancel(cancel);\n}\n\nbool driver_gate_enter", "(void)cancel;\n}\n\nbool driver_gate_enter", r"integration\.OddEndsTest"),
     ("names of what is not shared", "object->name = facts->name;", "", r"integration\.Of/EachWay"),
     ("what a merge brings of the blob", "atomic_store(&target->of_blob, true);", "",
      r"integration\.CrashGuardTest"),
