@@ -25,7 +25,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_PACKAGE_HOMEPAGE ${PROJECT_HOMEPAGE_URL})
 set(CPACK_DEBIAN_DEBUGINFO_PACKAGE ON) # warmpipe-dbgsym, beside it; strips what is packed
-# CMake 3.31 writes the field, before that multiarch.cmake.
+# CMake 3.31 writes the field, before that packages.cmake.
 set(CPACK_DEBIAN_PACKAGE_MULTIARCH same)
 set(debian_architectures x86_64-linux-gnu amd64 i386-linux-gnu i386 aarch64-linux-gnu arm64)
 list(FIND debian_architectures "${CMAKE_LIBRARY_ARCHITECTURE}" found)
@@ -40,5 +40,5 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PROJECT_SOURCE_DIR}/cmake/debian/trigge
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 # What Debian's policy asks for and no other installation needs.
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/policy.cmake)
-set(CPACK_POST_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/multiarch.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/debian/packages.cmake)
 include(CPack)

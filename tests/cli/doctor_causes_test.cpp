@@ -113,6 +113,20 @@ const Breakage breakages[] = {
      {{"VK_LOADER_LAYERS_DISABLE", "other,*WARMPIPE*"}},
      "variable",
      "VK_LOADER_LAYERS_DISABLE=other,*WARMPIPE*"},
+    {"layer_barred_by_a_file",
+     {{"XDG_DATA_HOME", "@/share"}},
+     "run",
+     "the loader does not load the layer even under 'warmpipe run': "
+     "@/share/vulkan/implicit_layer.d/VkLayer_override.json",
+     [](DoctorNames &test) {
+         const std::string folder = test.folder.path + "/share/vulkan/implicit_layer.d";
+         std::filesystem::create_directories(folder);
+         write_file(folder + "/VkLayer_override.json", R"({"file_format_version":"1.1.2","layer":{
+             "name":"VK_LAYER_LUNARG_override","type":"GLOBAL","api_version":"1.3.0",
+             "implementation_version":"1","description":"","component_layers":[],
+             "blacklisted_layers":["VK_LAYER_WARMPIPE_pipeline_cache"],
+             "disable_environment":{"DISABLE_OVERRIDE":"1"}}})");
+     }},
     {"driver_files_to_nowhere",
      {{"VK_DRIVER_FILES", "/nowhere.json"}},
      "variable",

@@ -134,4 +134,58 @@ TEST_F(RunLayer, StartsAProgramWarm)
     EXPECT_EQ(nlohmann::json::parse(result.out)["identity"]["digest"], warm["identity"]);
 }
 
+// What the Vulkan Configurator has written, and leaves behind: `run` says that the layer is kept
+// out where it is. Loaders of before May 2023 do not know settings.
+TEST_F(RunLayer, SaysThatAFileKeepsTheLayerOut)
+{
+    const std::string us = R"("VK_LAYER_WARMPIPE_pipeline_cache")";
+    const std::string listed =
+        R"("name":)" + us + R"(,"path":")" + std::string(WARMPIPE_BUILD_DIR) +
+        R"(/share/vulkan/explicit_layer.d/VkLayer_warmpipe.json","control":)";
+    // Whether the layer is in the chain beside this file.
+    const auto gets_the_layer = [&](const std::string &name, const std::string &text) {
+        const std::string path = folder.path + "/home/.local/share/vulkan/" + name;
+        const std::string stats = folder.path + "/stats";
+        std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+        std::filesystem::remove(stats);
+        write_file(path, text);
+        const std::string said = told({"--compute", "1", "--graphics", "0"},
+                                      {{"HOME", folder.path + "/home"}, {"WARMPIPE_STATS", stats}});
+        std::filesystem::remove(path);
+        const bool gets = std::filesystem::exists(stats);
+        EXPECT_EQ(!gets, said == "warmpipe: run: '" + path +
+                                     "', of the Vulkan Configurator, keeps the layer out: the "
+                                     "program runs without it\n")
+            << text << said;
+        return gets;
+    };
+    const auto settings = [&](const std::string &text) {
+        return gets_the_layer("loader_settings.d/vk_loader_settings.json",
+                              R"({"file_format_version":"1.0.0",)" + text + "}");
+    };
+    EXPECT_TRUE(settings(R"("settings":{"layers":[{)" + listed + R"("auto"}]})"));
+    EXPECT_TRUE(settings(R"("settings":{"layers":[{"control":"unordered_layer_location"}]})"));
+    EXPECT_TRUE(settings(R"("settings":{"stderr_log":["error"]})"));
+    EXPECT_TRUE(settings(R"("settings_array":[{"app_keys":["/bin/x"],"layers":[]}])"));
+    EXPECT_TRUE(settings(R"("settings":{"layers":[{"name":"other")"));
+    const bool is_old =
+        settings(R"("settings":{"layers":[{"name":"other","path":"/x","control":"on"}]})");
+    EXPECT_EQ(settings(R"("settings":{"layers":[{)" + listed +
+                       R"("off"},{"control":"unordered_layer_location"}]})"),
+              is_old);
+    EXPECT_EQ(settings(R"("settings_array":[{"app_keys":["/bin/x"],"layers":[{)" + listed +
+                       R"("on"}]},{"layers":[{"name":"other","path":"/x","control":"on"}]}])"),
+              is_old);
+    const auto override = [&](const std::string &text) {
+        return gets_the_layer("implicit_layer.d/VkLayer_override.json",
+                              R"({"file_format_version":"1.1.2","layer":{
+                                  "name":"VK_LAYER_LUNARG_override","type":"GLOBAL",
+                                  "api_version":"1.3.0","implementation_version":"1",
+                                  "description":"", )" +
+                                  text + R"(,"disable_environment":{"DISABLE_OVERRIDE":"1"}}})");
+    };
+    EXPECT_FALSE(override(R"("component_layers":[],"blacklisted_layers":[)" + us + "]"));
+    EXPECT_TRUE(override(R"("component_layers":[)" + us + "]"));
+}
+
 } // namespace

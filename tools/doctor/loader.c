@@ -11,6 +11,7 @@
 
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
+#include "tools/run/kept_out.h"
 #include "tools/run/layer_process.h"
 #include "tools/vulkan/vulkan_loader.h"
 
@@ -93,13 +94,17 @@ static void loader_tell_chain(struct doctor *doctor, const struct chain *plain,
                     under->library);
     } else if (under->result == VK_SUCCESS) {
         AUTO_FREE char *reason = layer_unreachable();
+        AUTO_FREE char *keeper = layer_kept_out_by();
+        const char *why = reason ? reason : keeper;
         doctor_tell(
             doctor, VERDICT_PROBLEM, "run",
             reason ? "use the tool where it was built or installed, below a folder without "
                      "a colon in its name"
-                   : "see what VK_LOADER_DEBUG=all warmpipe run -- vulkaninfo says about the layer",
-            "the loader does not load the layer even under 'warmpipe run'%s%s", reason ? ": " : "",
-            reason ? reason : "");
+            : keeper
+                ? "let that file allow " LAYER_NAME " (by the Vulkan Configurator), or remove it"
+                : "see what VK_LOADER_DEBUG=all warmpipe run -- vulkaninfo says about the layer",
+            "the loader does not load the layer even under 'warmpipe run'%s%s", why ? ": " : "",
+            why ? why : "");
     }
 }
 

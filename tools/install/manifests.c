@@ -66,7 +66,19 @@ struct manifest_parts {
     struct json_text library;
     const char *enable;     /* the quote before enable_environment; NULL: it is not there */
     const char *enable_end; /* behind its value */
+    bool is_override; /* not of a layer: of the Vulkan Configurator, for those that it names */
+    bool bars;        /* and it keeps this one out */
 };
+
+static bool manifest_read_list_with_us(struct json_reader *reader)
+{
+    bool found = false;
+    json_read_open(reader, '[');
+    while (json_read_element(reader)) {
+        found |= json_text_is(json_read_string(reader), LAYER_NAME);
+    }
+    return found;
+}
 
 /* False: it is not a manifest of this layer. */
 static bool manifest_parse(const struct bytes *text, struct manifest_parts *ret_parts)
@@ -87,6 +99,8 @@ static bool manifest_parse(const struct bytes *text, struct manifest_parts *ret_
                 name = json_read_string(&reader);
             } else if (json_text_is(key, "library_path")) {
                 parts.library = json_read_string(&reader);
+            } else if (json_text_is(key, "blacklisted_layers")) {
+                parts.bars = manifest_read_list_with_us(&reader);
             } else {
                 struct json_text value = json_read_any(&reader);
                 if (json_text_is(key, "enable_environment")) {
@@ -97,6 +111,7 @@ static bool manifest_parse(const struct bytes *text, struct manifest_parts *ret_
         }
     }
     json_read_end(&reader);
+    parts.is_override = !reader.failed && json_text_is(name, "VK_LAYER_LUNARG_override");
     *ret_parts = parts;
     return !reader.failed && parts.library.size > 0 && json_text_is(name, LAYER_NAME);
 }
@@ -164,8 +179,18 @@ struct search {
 /* Whether a file that is no readable manifest was meant to be one of this layer. */
 static bool manifest_is_meant_for_us(const char *file_name, const struct bytes *text)
 {
-    return pattern_matches("*warmpipe*", file_name) ||
-           (text->size > 0 && memmem(text->data, text->size, LAYER_NAME, strlen(LAYER_NAME)));
+    struct manifest_parts parts;
+    manifest_parse(text, &parts);
+    return !parts.is_override &&
+           (pattern_matches("*warmpipe*", file_name) ||
+            (text->size > 0 && memmem(text->data, text->size, LAYER_NAME, strlen(LAYER_NAME))));
+}
+
+static bool manifest_bars(const struct bytes *text)
+{
+    struct manifest_parts parts;
+    manifest_parse(text, &parts);
+    return parts.is_override && parts.bars;
 }
 
 static void manifests_add_file(struct search *search, const char *folder, const char *name)
@@ -187,6 +212,9 @@ static void manifests_add_file(struct search *search, const char *folder, const 
             .library_found = library && (!strchr(library, '/') || access(library, R_OK) == 0),
         };
         path = library = NULL;
+    } else if (!found->barred_by && reason == STATUS_ok && manifest_bars(&text)) {
+        found->barred_by = path;
+        path = NULL;
     }
     free(library);
     free(path);
@@ -268,5 +296,6 @@ void manifests_free(struct manifests *manifests)
         free(manifests->manifests[i].library);
     }
     free(manifests->manifests);
+    free(manifests->barred_by);
     *manifests = (struct manifests){0};
 }

@@ -48,6 +48,7 @@ struct manifest {
 struct manifests {
     struct manifest *manifests;
     size_t count;
+    char *barred_by; /* an override manifest that keeps the layer out; NULL: none */
 };
 
 /* The manifests of this layer in the folders that the loader searches, in its order

@@ -15,6 +15,7 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
+#include "tools/run/kept_out.h"
 #include "tools/run/layer_process.h"
 #ifdef WARMPIPE_HAVE_REMOTE
 #include "tools/remote/run/run_remote.h"
@@ -173,6 +174,12 @@ static int run_command(const struct arguments *arguments)
         !layer_is_in_patterns(getenv("VK_LOADER_LAYERS_ALLOW"))) {
         output_message("VK_LOADER_LAYERS_DISABLE=%s is set: the program runs without the layer",
                        off);
+    }
+    AUTO_FREE char *keeper = layer_kept_out_by();
+    if (keeper) {
+        output_message("'%s', of the Vulkan Configurator, keeps the layer out: the program runs "
+                       "without it",
+                       keeper);
     }
     if (!layer_variables_set(verbose) || (directory && !run_set_directory(directory, verbose)) ||
         (!options_value(arguments, "quiet") &&
