@@ -278,4 +278,21 @@ TEST(General, AFullDiskIsAnError)
     }
 }
 
+// Reading and writing fail, and a program that is run gets it closed.
+TEST(General, AClosedStreamStaysClosed)
+{
+    TemporaryFolder folder;
+    write_file(folder.path + "/" + hex_of(sample_identity()) + ".wpcache", cache_file());
+    const std::string test = "[ ! -e /proc/$$/fd/0 ] && [ ! -e /proc/$$/fd/1 ]";
+    const std::string run = "$tool run --quiet -- /bin/sh -c '" + test + "' <&- >&-";
+    EXPECT_EQ(run_shell(run).exit_status, 0);
+    const ToolResult written = run_shell("$tool verify . >&-", folder.path);
+    EXPECT_EQ(written.exit_status, 2);
+    EXPECT_TRUE(contains(written.err, "cannot write to standard output")) << written.err;
+    const ToolResult read = run_shell("$tool import --app app --dir . - <&-", folder.path);
+    EXPECT_EQ(read.exit_status, 2);
+    EXPECT_TRUE(contains(read.err, "(unreadable)") || contains(read.err, "(io_error)")) << read.err;
+    EXPECT_EQ(run_shell("$tool verify . 2>&-", folder.path).exit_status, 0);
+}
+
 } // namespace

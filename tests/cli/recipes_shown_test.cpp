@@ -237,4 +237,20 @@ TEST_F(RecipeFiles, VerifyOfOneFileTellsOfThatAlone)
     EXPECT_EQ(files[0]["reason"], "ok");
 }
 
+// Recipes come from elsewhere: what stands in their code must not steer a terminal.
+TEST_F(RecipeFiles, TextInSpirvIsShownReadably)
+{
+    SamplePipeline sample = a;
+    memcpy(&sample.code[sizeof(uint32_t) * 23], "\x1b[2J", 4); /* the text of OpString */
+    Samples::encode_again(sample);
+    write(sample);
+    const std::vector<std::string> words = {"inspect", "--spirv", hex(sample.code),
+                                            segments().at(0)};
+    const ToolResult result = tool(words);
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(contains(result.out, "OpString \"\\x1b[2J")) << result.out;
+    EXPECT_FALSE(contains(result.out, "\x1b")) << result.out;
+    EXPECT_TRUE(contains(report(words)["spirv"], "\x1b[2J"));
+}
+
 } // namespace

@@ -304,4 +304,12 @@ TEST_F(Report, AHugeFileIsNotRead)
     EXPECT_TRUE(contains(result.err, "larger than 256 MiB (too_large)")) << result.err;
 }
 
+// --app is the name that the program was given, and a trace has its folder's.
+TEST_F(Report, AnyNameIsAFoldersName)
+{
+    device(1, "cold", 1000, "hash_e38c288c2ec9886dd262c733a69b840d");
+    pipeline(1, 1100, 40, digest_a, "miss");
+    EXPECT_EQ(document({put(), "--app", "my.app"})["programs"].size(), 1u);
+}
+
 } // namespace

@@ -87,4 +87,21 @@ TEST_F(FileRemote, WhatWasWrittenSinceItWasNotedIsNotCollected)
     EXPECT_EQ(collect()["removed"], 1) << "it is noted anew, and nobody has named it";
 }
 
+// A program whose heads are another's by a link: what is pulled by it is named by it.
+TEST_F(FileRemote, GarbageIsNotWhatAHeadBehindALinkNames)
+{
+    share();
+    const std::string heads = place->data + "/v1/head/demo";
+    std::filesystem::rename(heads, place->data + "/elsewhere");
+    std::filesystem::create_directory_symlink(place->data + "/elsewhere", heads);
+    std::filesystem::create_symlink("loop", place->data + "/v1/head/loop");
+    for (int i = 0; i < 2; i++) {
+        const ToolResult result =
+            first.tool({"remote", "gc", "--json", "--grace", "0s", "--remote", place->url});
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        EXPECT_EQ(json::parse(result.out)["unused"], 0);
+    }
+    EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
+}
+
 } // namespace

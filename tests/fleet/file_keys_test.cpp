@@ -167,4 +167,24 @@ TEST_F(FileRemote, SecretsAreGuarded)
     }
 }
 
+// What nobody has signed may say any serial: of what is signed none is older for that.
+TEST_F(FileRemote, WhatIsNotSignedMakesNoHeadAnOldOne)
+{
+    share();
+    const std::string head = read_file(head_file());
+    json forged = head_json();
+    std::string text = head;
+    for (int line = 0; line < 4; line++) {
+        text = text.substr(text.find('\n') + 1);
+    }
+    const std::string serial = "\"serial\":" + std::to_string(forged["serial"].get<uint64_t>());
+    text.replace(text.find(serial), serial.size(), "\"serial\":9223372036854775807");
+    write_file(head_file(), text);
+    EXPECT_EQ(rows_of(pull(second, {"--insecure", "--app", "demo"}).out), Rows{"demo blob pulled"});
+    write_file(head_file(), head);
+    const ToolResult result = pull(second, {"--app", "demo"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob unchanged"});
+}
+
 } // namespace

@@ -218,4 +218,25 @@ TEST_F(FileRemote, ReadOnlyMeansNothingIsTaken)
     EXPECT_TRUE(contains(result.err, "(read_only)")) << result.err;
 }
 
+// A name that is no folder's has one of its own, for `remote` as for `push`.
+TEST_F(FileRemote, AnyNameIsAFoldersNameForAllVerbs)
+{
+    ASSERT_EQ(first
+                  .tool({"run", "--quiet", "--dir", first.root, "--app", "my.app", "--",
+                         PIPELINES_CLIENT, "--graphics", "0", "--compute", "2"})
+                  .exit_status,
+              0);
+    ASSERT_EQ(push(first, {"--app", "my.app"}).exit_status, 0);
+    auto remote = [&](const char *verb, const char *app) {
+        return json::parse(first
+                               .tool({"remote", verb, "--json", "--remote", place->url,
+                                      "--public-key", keys.open, "--app", app})
+                               .out);
+    };
+    EXPECT_EQ(remote("ls", "my.app")["heads"].size(), 1u);
+    EXPECT_EQ(remote("rm", "my_app")["removed"].size(), 0u);
+    EXPECT_EQ(remote("rm", "my.app")["removed"].size(), 1u);
+    EXPECT_EQ(remote("ls", "my.app")["heads"].size(), 0u);
+}
+
 } // namespace

@@ -238,4 +238,68 @@ TEST_F(Growth, AFrameThatWantsALargeWindowIsRefused)
     EXPECT_EQ(rows_of(pull(second).dump()), Rows{"demo blob pulled"});
 }
 
+// A cache that was removed to make room, with its lock, is begun anew: the new one holds nothing of
+// what was pulled into the old one.
+TEST_F(Growth, WhatWasPulledIsNotHeldByACacheThatWasBegunAnew)
+{
+    const Folder here(first, "demo", sample_identity());
+    const Folder there(second, "demo", sample_identity());
+    const std::string lock = second.root + "/demo/" + hex + ".lock";
+    const std::vector<std::string> send = {"push", "--secret-key", keys.secret, "--dir"};
+    auto push_of = [&](const Machine &machine) {
+        std::vector<std::string> words = send;
+        words.push_back(machine.root);
+        tool(machine, words);
+    };
+    here.write_units({1, 2});
+    push_of(first);
+    pull(second);
+    ASSERT_EQ(there.units(), (std::set<uint64_t>{1, 2}));
+    std::filesystem::remove(there.file());
+    ASSERT_TRUE(std::filesystem::remove(lock));
+    write_file(lock, "");
+    there.write_units({7, 8, 9});
+    push_of(second);
+    Machine third;
+    const Folder fresh(third, "demo", sample_identity());
+    pull(third);
+    EXPECT_EQ(fresh.units(), (std::set<uint64_t>{1, 2, 7, 8, 9}));
+    // What it has pushed itself it still knows.
+    there.write_units({7, 8, 9, 10});
+    push_of(second);
+    Machine fourth;
+    const Folder last(fourth, "demo", sample_identity());
+    pull(fourth);
+    EXPECT_EQ(last.units(), (std::set<uint64_t>{1, 2, 7, 8, 9, 10}));
+    EXPECT_EQ(fourth.caches().size(), 2u);
+}
+
+// Where a program runs for long, what others have pushed waits for its next save: what has no room
+// is not fetched again and again.
+TEST_F(Growth, WhatHasNoRoomBesideTheFileIsNotFetched)
+{
+    for (int i = 0; i < 65; i++) {
+        write_file(second.root + "/demo/" + hex + (i ? ".00000000000000" : ".wpcache") +
+                       (i ? std::to_string(10 + i) + ".part" : ""),
+                   cache_file(sample_identity(), make_blob(noise(100, i), sample_identity())));
+    }
+    push(first, noise(60000, 100));
+    const ToolResult result =
+        second.tool({"pull", "--json", "--app", "demo", "--remote", place->url, "--public-key",
+                     keys.open, "--dir", second.root});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_TRUE(contains(result.err, "(too_many_parts)")) << result.err;
+    const json answer = json::parse(result.out);
+    EXPECT_EQ(answer["results"][0]["reason"], "too_many_parts");
+    EXPECT_EQ(answer["requests"], 1);
+    EXPECT_LT(answer["received"], 10000);
+    // A save takes them up.
+    for (const std::string &name : second.caches()) {
+        if (contains(name, ".part")) {
+            std::filesystem::remove(second.root + "/demo/" + name);
+        }
+    }
+    EXPECT_EQ(pull(second)["results"][0]["result"], "pulled");
+}
+
 } // namespace

@@ -220,6 +220,12 @@ TEST_F(HttpRemote, AServerThatIsBusyIsAskedAgainWhenItSays)
             return http_answer("503 Service Unavailable", "", "Retry-After: 3600\r\n");
         },
         "remote_busy");
+    // Milliseconds of which 64 bits do not hold.
+    expect_refused(
+        [](const std::string &) {
+            return http_answer("503 Service Unavailable", "", "Retry-After: 10000000000000000\r\n");
+        },
+        "remote_busy");
 }
 
 TEST_F(HttpRemote, PagesAndLiesAreNotTaken)

@@ -181,4 +181,20 @@ TEST_F(Notes, WhoDoesNotPushMakesNoFolder)
     EXPECT_FALSE(std::filesystem::exists(folder));
 }
 
+// Who removes what has killed, and has it forgotten, may do so in this order.
+TEST_F(Notes, DeathsAreForgottenWhereNoHeadIs)
+{
+    second.more["WARMPIPE_PREWARM"] = "off";
+    share(4);
+    die();
+    share(6);
+    die();
+    EXPECT_EQ(first.tool({"remote", "rm", "--app", "demo", "--remote", place->url}).exit_status, 0);
+    EXPECT_EQ(pull({"--forget"}).exit_status, 0);
+    share(8);
+    const ToolResult result = pull();
+    EXPECT_FALSE(contains(result.err, "died")) << result.err;
+    EXPECT_EQ(rows_of(result.out).at(0), "demo blob pulled") << result.out;
+}
+
 } // namespace

@@ -271,5 +271,46 @@ TEST_F(RedisRemote, APasswordGoesToNoOtherHost)
     EXPECT_TRUE(contains(result.err, "192.0.2.1:6379")) << result.err;
 }
 
+// What is said where standard error is closed goes to no server, whose answers would be out of
+// step.
+TEST_F(RedisRemote, NoConnectionIsTakenForAClosedStream)
+{
+    auto place = redis_place();
+    if (!place) {
+        GTEST_SKIP() << "redis-server is not installed";
+    }
+    machine.run(2);
+    ASSERT_EQ(push(place->url).exit_status, 0);
+    const std::string path = machine.root + "/demo";
+    for (const auto &entry : std::filesystem::directory_iterator(path)) {
+        if (entry.path().extension() == ".wpcache") {
+            const std::string key = "{warmpipe}:v1/head/bad/" + entry.path().stem().string();
+            run_program({"/usr/bin/redis-cli", "-s", place->folder.path + "/socket", "set", key,
+                         "no head"});
+        }
+    }
+    Machine second;
+    const ToolResult result =
+        run_program({"/bin/sh", "-c",
+                     "exec " WARMPIPE_TOOL " pull --json --remote unix:" + place->folder.path +
+                         "/socket --public-key " + keys.open + " --app bad --app demo --dir " +
+                         second.root + " 2>&-"},
+                    second.environment());
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(rows_of(result.out), (Rows{"bad blob failed", "demo blob pulled"})) << result.out;
+}
+
+TEST_F(RedisRemote, AnAddressOfIPv6StandsInBrackets)
+{
+    auto place = redis_place({"--bind", "127.0.0.1", "-::1"});
+    if (!place || read_file("/proc/net/if_inet6").empty()) {
+        GTEST_SKIP() << "redis-server is not installed, or there is no IPv6";
+    }
+    machine.run(2);
+    const ToolResult result = push("redis://[::1]:" + std::to_string(place->server->port()));
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(rows_of(result.out), Rows{"demo blob pushed"});
+}
+
 } // namespace
 #endif

@@ -85,4 +85,34 @@ TEST_F(State, ASerialNeverGoesBack)
     });
 }
 
+// Else what is pushed or pulled late would never be known, and a head never get rid of it.
+TEST_F(State, TheOldestGivesWayWhereTheListIsFull)
+{
+    const std::string root = folder.path + "/root";
+    std::filesystem::create_directories(root + "/demo");
+    auto name_of = [](unsigned number) {
+        char name[OBJECT_NAME_SIZE];
+        snprintf(name, sizeof name, "%064x", number);
+        return std::string(name);
+    };
+    struct state state;
+    state_open("file:///x", root.c_str(), (folder.path + "/state").c_str(), &state);
+    for (unsigned from = 0; from < 2000; from += 100) {
+        struct bytes names;
+        state_taken(&state, path, &names);
+        EXPECT_EQ(state_has(&names, name_of(from - 1).c_str()), from > 0) << from;
+        for (unsigned i = from; i < from + 100; i++) {
+            state_add(&names, name_of(i).c_str());
+        }
+        state_set_taken(&state, path, &names);
+        bytes_free(&names);
+    }
+    struct bytes names;
+    state_taken(&state, path, &names);
+    EXPECT_FALSE(state_has(&names, name_of(0).c_str()));
+    EXPECT_TRUE(state_has(&names, name_of(1200).c_str()));
+    bytes_free(&names);
+    state_free(&state);
+}
+
 } // namespace

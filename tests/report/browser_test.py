@@ -188,6 +188,13 @@ class PageTest(unittest.TestCase):
             self.assertEqual(self.touch(self.canvases()[0], 0.75),
                              f"graphics {'b' * 32} · hit · 50.0 ms at 50.0 ms · thread 8")
 
+    def test_a_thread_without_spans_has_no_lane(self):
+        run = traces.Run(7, "alpha", "cold", 1e6)
+        run.name_thread(8, "warmpipe worker")
+        run.span("pipeline", "compute", 1e6, 50000, digest="a" * 32, result="miss")
+        self.show(self.page(run), **DESKTOP)
+        self.assertEqual(self.drawn(), [1])
+
     def test_a_digest_of_the_table_is_found_in_the_timelines(self):
         run = traces.Run(7, "alpha", "cold", 1e6)
         run.span("pipeline", "compute", 1e6, 50000, digest="a" * 32, result="miss")

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* warmpipe: the tool. A verb is a struct verb that a file cmd_*.c defines, and a name in VERBS of
  * verb.h. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/base/io.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
@@ -99,6 +102,11 @@ static int main_show_help(const struct verb *verb)
     return output_end(&output, EXIT_CLEAN);
 }
 
+static bool main_is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
 /* Whether the verb has an option --json, and it is among the words. */
 static bool main_wants_json(const struct verb *verb, char **words)
 {
@@ -118,6 +126,12 @@ static int main_run_verb(const struct verb *verb, char **words)
     struct arguments arguments;
     bool help = false;
     output_begin_messages(verb->name);
+#ifndef WARMPIPE_HAVE_REMOTE
+    /* Before its options, none of which is known. */
+    if (verb->options == no_options && words[0] && !main_is_help(words[0])) {
+        return missing_verb_main(NULL);
+    }
+#endif
     if (!options_parse(verb, words, &arguments, &help)) {
         return EXIT_USAGE;
     }
@@ -137,14 +151,26 @@ static int main_run_verb(const struct verb *verb, char **words)
     return status;
 }
 
+/* No descriptor of ours takes the place of a standard stream that is closed: messages would go into
+ * a file, or to a server. Reading and writing fail as before, and a program gets it closed. */
+static void main_fill_streams(void)
+{
+    int fd;
+    do {
+        fd = open("/", O_PATH | O_CLOEXEC);
+    } while (fd >= 0 && fd <= STDERR_FILENO);
+    io_close(fd);
+}
+
 int main(int argc, char **argv)
 {
+    main_fill_streams();
     if (argc < 2) {
         main_print_usage(stderr);
         return EXIT_USAGE;
     }
     const char *word = argv[1];
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    if (main_is_help(word)) {
         return main_show_help(NULL);
     }
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {

@@ -249,6 +249,24 @@ void output_text(struct output *output, const char *key, const char *text)
     }
 }
 
+void output_lines(struct output *output, const char *key, const char *text)
+{
+    if (output->json) {
+        json_put_string(&output->pending, key, text);
+        return;
+    }
+    AUTO_FREE char *copy = strdup(text);
+    char *rest = copy;
+    for (const char *line; (line = strsep(&rest, "\n"));) {
+        output_put_readable(&output->pending, line);
+        if (rest) {
+            bytes_put_u8(&output->pending, '\n');
+        }
+    }
+    output->pending.failed |= !copy;
+    output_flush(output);
+}
+
 void output_remark(struct output *output, const char *key, const char *text)
 {
     if (output->json) {

@@ -72,6 +72,9 @@ void output_close(struct output *output);
  * stands in a file must not steer a terminal. */
 void output_text(struct output *output, const char *key, const char *text);
 
+/* The same of several lines, which stand by themselves, without the key. */
+void output_lines(struct output *output, const char *key, const char *text);
+
 /* The last field of a row. Text: on a line of its own, indented. */
 void output_remark(struct output *output, const char *key, const char *text);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/recipes/recipe_tool.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -229,11 +228,7 @@ static int inspect_show_spirv(const struct recipe_segment *segment, const char *
         return EXIT_FINDING;
     }
     output_begin(&output, json);
-    if (json) {
-        output_text(&output, "spirv", text);
-    } else {
-        printf("%s", text);
-    }
+    output_lines(&output, "spirv", text);
     return output_end(&output, EXIT_CLEAN);
 }
 

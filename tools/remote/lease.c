@@ -124,12 +124,33 @@ static void lease_note(struct leases *leases, const char *app, const char *ident
     leases->count++;
 }
 
+/* Makes room: of those that are over nothing is to be given back. */
+static void lease_forget_over(struct remote *remote, struct leases *leases)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < leases->count; i++) {
+        const struct lease lease = leases->held[i];
+        char path[HEAD_PATH_SIZE];
+        AUTO(engine_value_free) struct engine_value value = {0};
+        lease_path(lease.app, lease.identity_hex, path);
+        const enum lease_state state = lease_read(remote, leases->number, path, &value);
+        if (state == LEASE_OURS || state == LEASE_UNKNOWN) {
+            leases->held[kept++] = lease;
+        }
+    }
+    leases->count = kept;
+    remote->engine->detail[0] = '\0'; /* nobody tells of it */
+}
+
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
                            const char *identity_hex)
 {
     char path[HEAD_PATH_SIZE];
     AUTO(engine_value_free) struct engine_value value = {0};
     lease_path(app, identity_hex, path);
+    if (remote->keys.can_sign && leases->count == LEASE_COUNT) {
+        lease_forget_over(remote, leases);
+    }
     if (!remote->keys.can_sign || leases->count == LEASE_COUNT) {
         return lease_read(remote, leases->number, path, &value);
     }

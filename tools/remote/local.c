@@ -89,6 +89,18 @@ bool local_has_parts(const char *root, const char *app, const char *identity_hex
            parts_list(folder_fd, identity_hex, false, &parts) && parts.count > 0;
 }
 
+bool local_has_room(const char *root, const char *app, const char *identity_hex, uint64_t size,
+                    size_t more)
+{
+    AUTO_CLOSE int folder_fd = -1;
+    struct parts parts = {0};
+    if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
+        parts_list(folder_fd, identity_hex, false, &parts);
+    }
+    const size_t count = parts.count + more;
+    return count < PARTS_MAX && (count <= 1 || size <= OBJECT_LIMIT / (count + 1));
+}
+
 /* The lines of a note that name what was pulled. */
 static void local_read_note(int quarantine_fd, const char *identity_hex, struct bytes *ret_names)
 {
@@ -235,9 +247,6 @@ enum status local_put_away(const char *root, const char *app, const struct local
     return reason;
 }
 
-/* Seconds for which a wish counts. */
-#define WANTED_AGE_S (30 * 24 * 3600)
-
 bool local_identities_have(const struct local_identities *identities, const char *hex)
 {
     for (size_t i = 0; i < identities->count; i++) {
@@ -255,7 +264,7 @@ void local_identities_add(struct local_identities *identities, const char *hex)
     }
 }
 
-void local_identities_add_wanted(const char *root, const char *app,
+void local_identities_add_wanted(const char *root, const char *app, time_t age_s,
                                  struct local_identities *identities)
 {
     AUTO_CLOSE int folder_fd = -1;
@@ -270,7 +279,7 @@ void local_identities_add_wanted(const char *root, const char *app,
         struct stat status;
         if (names_classify(name, hex) == NAME_WANTED &&
             fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISREG(status.st_mode) && now - status.st_mtime <= WANTED_AGE_S) {
+            S_ISREG(status.st_mode) && now - status.st_mtime <= age_s) {
             local_identities_add(identities, hex);
         }
     }

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "common/base/bytes.h"
 #include "common/base/digest.h"
@@ -39,6 +40,11 @@ bool local_exists(const char *root, const char *app, const char *identity_hex);
 /* Whether parts lie beside the file, for the next save to merge. */
 bool local_has_parts(const char *root, const char *app, const char *identity_hex);
 
+/* Whether a file of this size may lie beside the cache file, as the store will judge, once `more`
+ * others do that are about to come. */
+bool local_has_room(const char *root, const char *app, const char *identity_hex, uint64_t size,
+                    size_t more);
+
 /* What came from the remote with what lies in quarantine, or else that itself: names of payloads, a
  * newline behind each. Freed with bytes_free. */
 void local_quarantined(const char *root, const char *app, const char *identity_hex,
@@ -67,9 +73,12 @@ bool local_identities_have(const struct local_identities *identities, const char
 /* Adds one that is not yet there; where there is no room, nothing. */
 void local_identities_add(struct local_identities *identities, const char *hex);
 
-/* Adds those that programs of the folder have looked for in the last 30 days and not found
+/* Seconds for which a wish counts. */
+#define LOCAL_WANTED_S (30 * 24 * 3600)
+
+/* Adds those that programs of the folder have looked for in the last age_s seconds and not found
  * (<identity>.wanted). */
-void local_identities_add_wanted(const char *root, const char *app,
+void local_identities_add_wanted(const char *root, const char *app, time_t age_s,
                                  struct local_identities *identities);
 
 /* Puts the file in quarantine as the cache file of its identity, if it still has this generation,

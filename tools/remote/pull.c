@@ -178,6 +178,25 @@ static size_t pull_choose(struct pull *blob, struct head *head,
     return count;
 }
 
+/* Those that can be kept here: others would be fetched in vain each time, until a save takes up
+ * what waits for it. Gives how many. */
+static size_t pull_fit(struct pull *blob, const struct head_part *parts[HEAD_PARTS], size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const bool becomes_file = !blob->has_file && kept == 0;
+        if (becomes_file || local_has_room(blob->session->root, blob->app, blob->identity_hex,
+                                           parts[i]->unpacked, kept - !blob->has_file)) {
+            parts[kept++] = parts[i];
+        }
+    }
+    if (kept < count) {
+        blob->failure = STATUS_too_many_parts;
+        remote_complain(&blob->session->remote, blob->path, blob->failure);
+    }
+    return kept;
+}
+
 static void pull_parts(struct pull *blob, struct head *head)
 {
     struct remote *remote = &blob->session->remote;
@@ -188,7 +207,7 @@ static void pull_parts(struct pull *blob, struct head *head)
     }
     blob->has_read = !blob->has_file;
     pull_read_bad(blob);
-    const size_t count = pull_choose(blob, head, parts);
+    const size_t count = pull_fit(blob, parts, pull_choose(blob, head, parts));
     for (size_t i = 0; i < count; i++) {
         object_ahead(remote, head, parts[i]);
     }
@@ -217,6 +236,9 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     AUTO(engine_value_free) struct engine_value value = {0};
     head_path(app, identity_hex, blob.path);
     const enum status reason = remote_get_head(remote, app, identity_hex, &head, &value);
+    if (reason != STATUS_ok && remote->options.forget) {
+        pull_read_bad(&blob); /* also where its head was removed, before there is another */
+    }
     if (reason == STATUS_ok) {
         pull_parts(&blob, &head);
         const char *result = blob.count > 0                       ? "pulled"
@@ -224,18 +246,19 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
                                                                   : "unchanged";
         session_tell(session, app, &head, identity_hex, blob.count > 0 ? STATUS_ok : blob.failure,
                      result, blob.bytes);
-        bytes_free(&blob.taken);
-        bytes_free(&blob.bad);
-        bytes_free(&blob.quarantined);
-        local_blob_free(&blob.local);
-        local_blob_free(&blob.base);
-        return blob.has_file;
+    } else {
+        if (reason != STATUS_no_file) {
+            remote_complain(remote, blob.path, reason);
+            session_tell(session, app, NULL, identity_hex, reason, NULL, 0);
+        }
+        blob.has_file = local_exists(session->root, app, identity_hex);
     }
-    if (reason != STATUS_no_file) {
-        remote_complain(remote, blob.path, reason);
-        session_tell(session, app, NULL, identity_hex, reason, NULL, 0);
-    }
-    return local_exists(session->root, app, identity_hex);
+    bytes_free(&blob.taken);
+    bytes_free(&blob.bad);
+    bytes_free(&blob.quarantined);
+    local_blob_free(&blob.local);
+    local_blob_free(&blob.base);
+    return blob.has_file;
 }
 
 /* Recipes. */
@@ -326,7 +349,7 @@ static void pull_program(struct session *session, const char *app)
         digest_format(identity_digest(&session->devices.identities[i]), hex);
         local_identities_add(&identities, hex);
     }
-    local_identities_add_wanted(session->root, app, &identities);
+    local_identities_add_wanted(session->root, app, LOCAL_WANTED_S, &identities);
     bool has_all = identities.count > 0;
     for (size_t i = 0; i < identities.count && !session->remote.gone; i++) {
         has_all &= pull_blob(session, app, identities.hex[i]);

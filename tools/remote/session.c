@@ -200,9 +200,8 @@ static bool session_add_head(struct session_heads *heads, const char *path)
 
 struct session_listing {
     struct session_heads *heads;
-    const char *const *apps;
-    int app_count;
-    bool failed; /* out of memory */
+    const struct inventory_apps *apps; /* NULL: all */
+    bool failed;                       /* out of memory */
 };
 
 static bool session_visit_head(const char *path, void *user)
@@ -213,28 +212,28 @@ static bool session_visit_head(const char *path, void *user)
     if (!head_split_path(path, program, identity)) {
         return true;
     }
-    bool meant = listing->app_count == 0;
-    for (int i = 0; i < listing->app_count; i++) {
-        meant = meant || strcmp(listing->apps[i], program) == 0;
+    bool meant = !listing->apps;
+    for (size_t i = 0; !meant && i < listing->apps->count; i++) {
+        meant = strcmp(listing->apps->list[i].name, program) == 0;
     }
     listing->failed = meant && !session_add_head(listing->heads, path);
     return !listing->failed;
 }
 
 /* The paths that are known without a listing. */
-static void session_guess_heads(struct session *session, const char *const *apps, int app_count,
-                                struct session_heads *heads)
+static void session_guess_heads(struct session *session, struct session_heads *heads)
 {
     vulkan_devices_list(&session->devices);
-    for (int i = 0; i < app_count; i++) {
+    for (size_t i = 0; i < session->apps.count; i++) {
+        const char *app = session->apps.list[i].name;
         char path[HEAD_PATH_SIZE];
         for (size_t device = 0; device < session->devices.count; device++) {
             char hex[DIGEST_HEX_SIZE];
             digest_format(identity_digest(&session->devices.identities[device]), hex);
-            head_path(apps[i], hex, path);
+            head_path(app, hex, path);
             session_add_head(heads, path);
         }
-        head_path(apps[i], NULL, path);
+        head_path(app, NULL, path);
         session_add_head(heads, path);
     }
 }
@@ -248,8 +247,11 @@ enum status session_find_heads(struct session *session, const char *const *apps,
                                struct session_heads *ret_heads)
 {
     struct remote *remote = &session->remote;
-    struct session_listing listing = {ret_heads, apps, app_count, false};
+    struct session_listing listing = {ret_heads, app_count > 0 ? &session->apps : NULL, false};
     *ret_heads = (struct session_heads){0};
+    if (!session_add_named(session, apps, app_count)) {
+        return STATUS_out_of_memory;
+    }
     enum status reason =
         engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, &listing);
     reason = listing.failed ? STATUS_out_of_memory : reason;
@@ -258,7 +260,7 @@ enum status session_find_heads(struct session *session, const char *const *apps,
         output_message("%s: cannot list: of blobs, those of this machine's devices alone are "
                        "looked for",
                        remote->name);
-        session_guess_heads(session, apps, app_count, ret_heads);
+        session_guess_heads(session, ret_heads);
         return STATUS_ok;
     }
     if (reason != STATUS_ok) {

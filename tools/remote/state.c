@@ -170,27 +170,36 @@ uint64_t state_deaths(const struct state *state, const char *path)
 }
 
 /* A name like a payload's for the program's folder as it is now: one that was removed and made
- * again has another. False: there is no folder. */
+ * again has another, and so has one whose cache file was removed to make room, or begun anew: its
+ * lock then is another, or of another time. False: there is no folder. */
 static bool state_name_folder(const struct state *state, const char *path,
                               char ret_name[OBJECT_NAME_SIZE])
 {
     char program[NAMES_APP_SIZE];
     char identity_hex[DIGEST_HEX_SIZE];
-    char text[128];
-    char *folder = NULL;
+    char text[256];
+    AUTO_FREE char *lock = NULL;
     struct statx status;
+    struct stat lock_status = {0};
     if (!state->root || !head_split_path(path, program, identity_hex) ||
-        asprintf(&folder, "%s/%s", state->root, program) < 0) {
+        asprintf(&lock, "%s/%s/%s" LOCK_SUFFIX, state->root, program, identity_hex) < 0) {
+        lock = NULL; /* asprintf may have left anything there */
         return false;
     }
-    const bool found = statx(AT_FDCWD, folder, 0, STATX_INO | STATX_BTIME, &status) == 0;
-    free(folder);
+    const bool has_lock = identity_hex[0] && stat(lock, &lock_status) == 0;
+    *strrchr(lock, '/') = '\0';
+    const bool found = statx(AT_FDCWD, lock, 0, STATX_INO | STATX_BTIME, &status) == 0;
     if (found) {
         const bool has_time = status.stx_mask & STATX_BTIME;
-        const int size =
+        int size =
             snprintf(text, sizeof text, "%" PRIu64 " %" PRId64 " %" PRIu32,
                      (uint64_t)status.stx_ino, has_time ? (int64_t)status.stx_btime.tv_sec : 0,
                      has_time ? status.stx_btime.tv_nsec : 0);
+        if (has_lock) {
+            size += snprintf(text + size, sizeof text - (size_t)size,
+                             " %" PRIu64 " %" PRId64 " %ld", (uint64_t)lock_status.st_ino,
+                             (int64_t)lock_status.st_mtim.tv_sec, lock_status.st_mtim.tv_nsec);
+        }
         object_name(text, (size_t)size, ret_name);
     }
     return found;
@@ -271,8 +280,13 @@ bool state_has(const struct bytes *names, const char *name)
 
 void state_add(struct bytes *names, const char *name)
 {
-    if (!state_has(names, name) && names->size + OBJECT_NAME_SIZE <= STATE_LIMIT) {
-        bytes_put(names, name, OBJECT_NAME_SIZE - 1);
-        bytes_put_u8(names, '\n');
+    if (state_has(names, name)) {
+        return;
     }
+    if (names->size + OBJECT_NAME_SIZE > STATE_LIMIT) { /* the oldest gives way */
+        names->size -= OBJECT_NAME_SIZE;
+        memmove(names->data, names->data + OBJECT_NAME_SIZE, names->size);
+    }
+    bytes_put(names, name, OBJECT_NAME_SIZE - 1);
+    bytes_put_u8(names, '\n');
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/files/names.h"
 #include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/inventory.h"
@@ -190,8 +191,12 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
     trace_runs_finish(&sources.runs);
     int status = EXIT_USAGE;
     const char *app = options_value(arguments, "app");
+    char name[NAMES_APP_SIZE];
+    if (app) { /* as in a trace */
+        names_app_folder(&(struct names_program){.app_setting = app}, name);
+    }
     if (!sources.runs.failed) {
-        report_of_runs(&sources.runs, app, &report);
+        report_of_runs(&sources.runs, app ? name : NULL, &report);
     }
     if (report.count > 0 || sources.runs.failed || (!sources.misused && !app)) {
         if (report.count == 0) {

@@ -41,7 +41,7 @@
         lanes[lane].rows[row].push({start, end: start + length, kind, name, digest});
         this.end = Math.max(this.end, start + length);
       }
-      this.place(lanes.filter(lane => lane.rows[0].length));
+      this.place(lanes.filter(lane => lane.rows.some(row => row.length)));
       canvas.dataset.spans = numbers.length / STRIDE;
     }
 

@@ -86,4 +86,106 @@ TEST_F(RunRemote, SyncPushesWhatIsSavedAndEndsOnASignal)
     EXPECT_TRUE(contains(second.run(6, reader()), " 6 hits, 0 misses"));
 }
 
+// What nobody asks for any more nobody compiles: others would wait for it in vain.
+TEST_F(RunRemote, ASidecarHasNoLeaseOfWhatWasLookedForLongAgo)
+{
+    const std::string folder = first.root + "/demo/";
+    const std::string leases = place->data + "/v1/lease/demo/";
+    std::filesystem::create_directories(folder);
+    std::filesystem::permissions(folder, std::filesystem::perms(0700));
+    auto wanted = [&](char digit) { return std::string(32, digit); };
+    for (const char digit : {'a', 'b', 'c', 'd', 'e'}) {
+        const std::string file = folder + wanted(digit) + ".wanted";
+        write_file(file, "");
+        if (digit != 'e') {
+            std::filesystem::last_write_time(file, std::filesystem::file_time_type::clock::now() -
+                                                       std::chrono::hours(24));
+        }
+    }
+    first.lose_driver();
+    ToolResult result;
+    std::thread sidecar([&] { result = run_sidecar(first, place->url, keys.secret); });
+    while (!std::filesystem::exists(leases + wanted('e'))) {
+        usleep(10000);
+    }
+    for (const char digit : {'a', 'b', 'c', 'd'}) {
+        EXPECT_FALSE(std::filesystem::exists(leases + wanted(digit))) << digit;
+    }
+    // A program that has been there before looks for it again.
+    run_program({"/usr/bin/touch", folder + wanted('a') + ".wanted"});
+    while (!std::filesystem::exists(leases + wanted('a'))) {
+        usleep(10000);
+    }
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["pulls"], 2) << result.out;
+}
+
+// Of many programs one changes its folder all the time.
+TEST_F(RunRemote, SyncPushesThoughTheFoldersAreNeverQuiet)
+{
+    first.run(4);
+    const std::string other = first.root + "/other";
+    std::filesystem::create_directories(other + "/recipes");
+    std::filesystem::permissions(other, std::filesystem::perms(0700));
+    std::atomic_bool ended = false;
+    std::thread busy([&] {
+        for (int i = 0; !ended; i++) {
+            write_file(other + "/recipes/" + std::to_string(i % 100), "");
+            std::filesystem::remove(other + "/recipes/" + std::to_string(i % 100));
+            usleep(50000);
+        }
+    });
+    ToolResult result;
+    std::thread sidecar([&] {
+        result = run_program({"/usr/bin/timeout", "-s", "TERM", "6", WARMPIPE_TOOL, "sync",
+                              "--interval", "2s", "--remote", place->url, "--secret-key",
+                              keys.secret, "--dir", first.root},
+                             first.environment());
+    });
+    int waited = 0;
+    while (!std::filesystem::exists(place->data + "/v1/head/demo") && waited++ < 500) {
+        usleep(10000);
+    }
+    EXPECT_LT(waited, 500) << "it was not pushed before the end";
+    ended = true;
+    busy.join();
+    sidecar.join();
+}
+
+// Of drivers that keep nothing no cache ever comes: their leases are over after some minutes.
+TEST_F(RunRemote, LeasesThatAreOverLeaveRoomForOthers)
+{
+    const std::string folder = first.root + "/demo/";
+    const std::string leases = place->data + "/v1/lease/demo/";
+    std::filesystem::create_directories(folder);
+    std::filesystem::permissions(folder, std::filesystem::perms(0700));
+    auto name = [](char digit) { return std::string(32, digit); };
+    for (const char digit : {'a', 'b', 'c', 'd'}) {
+        write_file(folder + name(digit) + ".wanted", "");
+    }
+    first.lose_driver();
+    ToolResult result;
+    std::thread sidecar([&] { result = run_sidecar(first, place->url, keys.secret); });
+    for (const char digit : {'a', 'b', 'c', 'd'}) {
+        while (!std::filesystem::exists(leases + name(digit))) {
+            usleep(10000);
+        }
+    }
+    std::filesystem::remove_all(leases);
+    for (const char digit : {'a', 'b', 'c', 'd'}) {
+        std::filesystem::remove(folder + name(digit) + ".wanted");
+    }
+    write_file(folder + name('e') + ".wanted", "");
+    int waited = 0;
+    while (!std::filesystem::exists(leases + name('e')) && waited++ < 500) {
+        usleep(10000);
+    }
+    EXPECT_LT(waited, 500) << "it has no lease";
+    kill(std::stoi(read_file(first.folder.path + "/pid")), SIGTERM);
+    sidecar.join();
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+}
+
 } // namespace

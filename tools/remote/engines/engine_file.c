@@ -262,8 +262,9 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
         if (name[0] == '.' || length >= (int)sizeof path || text_ends_in(name, TEMPORARY_SUFFIX)) {
             continue;
         }
-        if (fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
-            *reason = errno == ENOENT ? *reason : engine_file_fail(engine, errno);
+        /* Links are followed, as engine_file_get does. */
+        if (fstatat(dirfd(listing), name, &status, 0) != 0) {
+            *reason = errno == ENOENT || errno == ELOOP ? *reason : engine_file_fail(engine, errno);
         } else if (S_ISREG(status.st_mode)) {
             more = visit(path, user);
         } else if (S_ISDIR(status.st_mode) && depth > 0) {

@@ -358,7 +358,7 @@ static curl_off_t http_retry_ms(const struct engine *engine, const struct http_r
     const bool is_busy = status == 429 || status == 503;
     const bool is_s3 = request->signing && engine->silent_ms == 0;
     if (tries < HTTP_TRIES && is_busy && seconds > 0) {
-        return seconds * 1000;
+        return seconds > HTTP_WAIT_MS / 1000 ? HTTP_WAIT_MS + 1 : seconds * 1000;
     }
     return tries < HTTP_TRIES && is_s3 && (is_busy || status == 500) ? HTTP_RETRY_MS * tries : 0;
 }

@@ -92,7 +92,8 @@ struct engine *redis_client_new(const struct engine_operations *operations, cons
     }
     client->engine.operations = operations;
     client->url = *url;
-    snprintf(client->host, sizeof client->host, "%s", url->host);
+    const char *host = url->host + (url->host[0] == '['); /* an address of IPv6, in brackets */
+    snprintf(client->host, sizeof client->host, "%.*s", (int)strcspn(host, "]"), host);
     client->port = url->port[0] ? (int)strtol(url->port, NULL, 10) : REDIS_PORT;
     return &client->engine;
 }

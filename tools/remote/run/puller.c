@@ -21,23 +21,11 @@
  * end, milliseconds. */
 #define PULLER_END_MS 200
 
-/* Descriptors of ours must not become those of the standard streams; the program gets them closed.
- */
-static void puller_fill_streams(void)
-{
-    int fd;
-    do {
-        fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-    } while (fd >= 0 && fd <= STDERR_FILENO);
-    io_close(fd);
-}
-
 /* Makes what the child shows, the pipe that ends it, and the file that tells that it answers. False
  * after a message. */
 static bool puller_prepare(struct puller_work *work, struct file_owned *ret_served, int ret_ends[2])
 {
     const struct run_remote *run = work->run;
-    puller_fill_streams();
     const enum status reason = file_open_directory(run->root, run->app, true, &work->folder_fd);
     if (reason != STATUS_ok) {
         output_reason(reason, "nothing is pulled");

@@ -160,6 +160,9 @@ const struct verb verb_push = {
 /* Poll interval of the folder, milliseconds. */
 #define SYNC_POLL_MS 1000
 
+/* Who has looked for a cache this long ago compiles no more, seconds: as long as a lease lasts. */
+#define SYNC_COMPILES_S 600
+
 static const struct option_spec sync_options[] = {
     COMMON_OPTIONS,        WRITER_OPTIONS,
     READER_OPTIONS,        {"interval", 0, "TIME", "time between two pulls; default: 60s"},
@@ -211,11 +214,15 @@ static uint64_t sync_wanted(const struct sync *sync)
     const struct session *session = &sync->session;
     uint64_t stamp = 1;
     for (size_t i = 0; i < session->apps.count; i++) {
+        const char *app = session->apps.list[i].name;
         struct local_identities wanted = {.count = 0};
-        local_identities_add_wanted(session->root, session->apps.list[i].name, &wanted);
+        local_identities_add_wanted(session->root, app, LOCAL_WANTED_S, &wanted);
         for (size_t k = 0; k < wanted.count; k++) {
-            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^
-                     digest_of(session->apps.list[i].name, strlen(session->apps.list[i].name)).low;
+            AUTO_FREE char *name = output_format("/%s" WANTED_SUFFIX, wanted.hex[k]);
+            stamp += name ? sync_mix(digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^
+                                         digest_of(app, strlen(app)).low,
+                                     session->root, app, name)
+                          : 0;
         }
     }
     return stamp;
@@ -228,13 +235,14 @@ static void sync_begin_round(struct sync *sync)
     sync->session.remote.lost = 0;
 }
 
-/* What programs look for and nobody has, they compile now: others may wait for it. */
+/* What programs have looked for just now and nobody has, they compile: others may wait for it. */
 static void sync_take_leases(struct sync *sync)
 {
     const struct session *session = &sync->session;
     for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
-        local_identities_add_wanted(session->root, session->apps.list[i].name, &wanted);
+        local_identities_add_wanted(session->root, session->apps.list[i].name, SYNC_COMPILES_S,
+                                    &wanted);
         for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
             if (!local_exists(session->root, session->apps.list[i].name, wanted.hex[k])) {
                 lease_try(&sync->session.remote, &sync->leases, session->apps.list[i].name,
@@ -291,13 +299,15 @@ static void sync_end(struct sync *sync, bool can_push)
     lease_give_back(&sync->session.remote, &sync->leases, NULL);
 }
 
-/* Until a signal comes. Pushes once the folder has not changed between two polls. */
+/* Until a signal comes. Pushes once nothing has changed between two polls; where something always
+ * does, as with many programs, at the interval. */
 static void sync_loop(struct sync *sync, uint64_t interval_ms)
 {
     const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
     const bool can_push = sync->session.remote.keys.can_sign;
     uint64_t next_pull = 0;
     uint64_t before = 0;
+    uint64_t changed_ns = 0; /* when what was not yet pushed was first seen; 0: there is nothing */
     bool again = false;
     do {
         const uint64_t now = clock_now_ns();
@@ -310,9 +320,12 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
             sync->lost = lost;
         }
         const uint64_t stamp = sync_stamp(sync);
-        if (can_push && stamp == before && (stamp != sync->pushed || again)) {
+        changed_ns = stamp == sync->pushed && !again ? 0 : changed_ns ? changed_ns : now;
+        if (can_push && changed_ns &&
+            (stamp == before || now - changed_ns >= interval_ms * CLOCK_MS)) {
             sync_push(sync, stamp);
             again = false;
+            changed_ns = 0;
         }
         before = stamp;
         engine_rest(sync->session.remote.engine);
