@@ -194,10 +194,10 @@ class Run:
         self.said = None
 
     def last(self):
-        """The last line of statistics. A device's end waits a second for the thread that writes them."""
-        if self.stats:
+        """The line of statistics of the end. A device's end waits a second for the thread that writes it."""
+        if self.stats and self.stats[-1]["event"] != "flush":
             return self.stats[-1]
-        expect(f'Insert instance layer "{LAYER}"' in self.loader,
+        expect(self.stats or f'Insert instance layer "{LAYER}"' in self.loader,
                f"the layer was not in the chain: {self.errors[-300:]} {self.loader[-1500:]}")
         raise Busy("so busy a machine that the end of a device was not waited for")
 

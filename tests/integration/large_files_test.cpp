@@ -18,16 +18,21 @@ class LargeFilesTest : public BackgroundTest {
         environment["WARMPIPE_PREWARM"] = "off";
     }
 
-    void compile_and_wait_for_look(Program &owner, unsigned number) const
+    // False: a read has taken so long that there are no more of them.
+    bool compile_and_wait_for_look(Program &owner, unsigned number) const
     {
         owner.create_compute(number, number + 1);
         const unsigned long seen = (number + 1ul) << 20;
-        wait_until([&] {
+        for (int i = 0; i < 10000; ++i) {
             const std::string log = read_text(log_path());
             const std::string words = "took a snapshot of ";
             const size_t at = log.rfind(words);
-            return at != std::string::npos && std::stoul(log.substr(at + words.size())) > seen;
-        });
+            if (at != std::string::npos && std::stoul(log.substr(at + words.size())) > seen) {
+                return true;
+            }
+            usleep(1000);
+        }
+        return false;
     }
 
     unsigned saves() const
@@ -56,10 +61,16 @@ TEST_F(LargeFilesTest, AreNotWrittenBehindEachPipeline)
         create_at_once(*owner, 0, large);
         wait_for_flush();
         const unsigned before = saves();
-        compile_and_wait_for_look(*owner, large);
-        compile_and_wait_for_look(*owner, large + 1); // before which the last one would be written
-        EXPECT_EQ(saves(), before);
+        if (compile_and_wait_for_look(*owner, large) &&
+            compile_and_wait_for_look(*owner, large + 1)) { // before it the last would be written
+            EXPECT_EQ(saves(), before);
+        } else {
+            write_bytes(folder() / "busy", {1});
+        }
     });
+    if (std::filesystem::exists(folder() / "busy")) {
+        GTEST_SKIP() << "a machine so busy that reading takes a quarter of a second";
+    }
     EXPECT_EQ(hits(0, large + 2), large + 2);
 }
 
