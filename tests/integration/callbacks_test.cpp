@@ -161,7 +161,6 @@ TEST_F(CallbackTest, ANewMessengerWaitsForTheCallThatIsUnderWay)
 TEST_F(CallbackTest, AForkedChildWaitsForNoThreadOfItsParent)
 {
     run([] {
-        Program program(without_messenger());
         leak_from_here_on();
         Signal inside;
         std::atomic<bool> may_leave{false};
@@ -175,6 +174,7 @@ TEST_F(CallbackTest, AForkedChildWaitsForNoThreadOfItsParent)
                 }
             }
         });
+        Program program(without_messenger()); // its end waits for that thread
         program.create_compute(0, 4);
         inside.wait();
         for (const bool makes_a_device : {false, true}) {
