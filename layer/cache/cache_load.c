@@ -121,7 +121,7 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
         return false;
     }
     if (!cache_load_enter_driver(load, is_worker)) {
-        cache_writer_tell_store(load->writer, WAIT_FOREVER, store_survived);
+        cache_writer_tell_store(load->writer, CACHE_STEP_WAIT_NS, store_survived);
         store_blob_free(&blob);
         *ret_barred = true;
         return false;
@@ -135,8 +135,8 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
         /* Out of memory, says the specification. What is saved keeps the file's, unless the driver
          * does not take that then either. */
         load->writer->is_refused = true;
-        cache_writer_tell_store(load->writer, WAIT_FOREVER, store_survived);
-        cache_writer_tell_store(load->writer, WAIT_FOREVER, store_forget);
+        cache_writer_tell_store(load->writer, CACHE_STEP_WAIT_NS, store_survived);
+        cache_writer_tell_store(load->writer, CACHE_STEP_WAIT_NS, store_forget);
         cache_load_reject(load, STATUS_driver_refused);
     } else {
         device_report_loaded(load->writer->report, blob.size, store_path(store));

@@ -8,9 +8,6 @@
 #include "layer/worker/sandbox.h"
 #include "layer/worker/worker.h"
 
-/* Longest wait of the first load for a step that is under way. */
-#define STEP_WAIT_NS (2 * CLOCK_S)
-
 void cache_writer_init(struct cache_writer *writer, const struct cache_setup *setup,
                        const struct policy *policy, const struct driver_caches *caches,
                        struct device_report *report)
@@ -45,7 +42,7 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
  * may be gone. */
 enum status cache_writer_load(struct cache_writer *writer, struct store_blob *ret_blob)
 {
-    if (!timed_lock(&writer->lock, STEP_WAIT_NS)) {
+    if (!timed_lock(&writer->lock, CACHE_STEP_WAIT_NS)) {
         return STATUS_locked;
     }
     const enum status reason = store_load(writer->store, ret_blob);
@@ -59,7 +56,7 @@ enum status cache_writer_load(struct cache_writer *writer, struct store_blob *re
 bool cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob)
 {
     bool has_others = false;
-    if (timed_lock(&writer->lock, STEP_WAIT_NS)) { /* else one save too many */
+    if (timed_lock(&writer->lock, CACHE_STEP_WAIT_NS)) { /* else one save too many, or later */
         has_others = store_has_others(writer->store);
         writer->seen = blob->digest;
         writer->seen_size = blob->size;

@@ -290,6 +290,9 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
 /* Does what cache_writer_end has left, closes the store and frees what is held. */
 void cache_writer_release(struct cache_writer *writer);
 
+/* Longest wait of the first load for a step that is under way. */
+#define CACHE_STEP_WAIT_NS (2 * CLOCK_S)
+
 /* store_load, while no step is under way; `locked`: one was for 2 s. */
 enum status cache_writer_load(struct cache_writer *writer, struct store_blob *ret_blob);
 

@@ -178,7 +178,13 @@ TEST_F(SlowDiskTest, TheFileThatIsHeldAgainstKeepsNoCreation)
 
 // The program's thread loads, since the driver has once taken long for that, while the worker saves
 // what was compiled into a cache of the program's.
-TEST_F(SlowDiskTest, TheFirstLoadBesideASaveKeepsNoCreation)
+class SlowFirstLoadTest : public SlowDiskTest, public ::testing::WithParamInterface<bool> {};
+
+INSTANTIATE_TEST_SUITE_P(Of, SlowFirstLoadTest, ::testing::Bool(), [](const auto &refused) {
+    return std::string(refused.param ? "a_blob_that_the_driver_refuses" : "a_good_blob");
+});
+
+TEST_P(SlowFirstLoadTest, BesideASaveKeepsNoCreation)
 {
     run([] { Program().create_compute(0, 2); });
     run([] {
@@ -190,6 +196,9 @@ TEST_F(SlowDiskTest, TheFirstLoadBesideASaveKeepsNoCreation)
         Program().create_compute(0, 2);
     });
     environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    if (GetParam()) {
+        environment["WPTEST_ICD_FAIL"] = "vkCreatePipelineCache:3=-1";
+    }
     const Outcome outcome = run([] {
         const std::thread::id main = std::this_thread::get_id();
         Program program;
@@ -208,7 +217,7 @@ TEST_F(SlowDiskTest, TheFirstLoadBesideASaveKeepsNoCreation)
         disk_answers();
         program.destroy_cache(own);
     });
-    EXPECT_EQ(outcome.hits(), 1u);
+    EXPECT_EQ(outcome.hits(), GetParam() ? 0u : 1u);
 }
 
 // Nobody creates anything after that, nor destroys the device.

@@ -124,10 +124,12 @@ static void lease_note(struct leases *leases, const char *app, const char *ident
     leases->count++;
 }
 
-/* Makes room: of those that are over nothing is to be given back. */
-static void lease_forget_over(struct remote *remote, struct leases *leases)
+void lease_make_room(struct remote *remote, struct leases *leases)
 {
     size_t kept = 0;
+    if (!remote->keys.can_sign || leases->count < LEASE_COUNT) {
+        return;
+    }
     for (size_t i = 0; i < leases->count; i++) {
         const struct lease lease = leases->held[i];
         char path[HEAD_PATH_SIZE];
@@ -148,9 +150,6 @@ enum lease_state lease_try(struct remote *remote, struct leases *leases, const c
     char path[HEAD_PATH_SIZE];
     AUTO(engine_value_free) struct engine_value value = {0};
     lease_path(app, identity_hex, path);
-    if (remote->keys.can_sign && leases->count == LEASE_COUNT) {
-        lease_forget_over(remote, leases);
-    }
     if (!remote->keys.can_sign || leases->count == LEASE_COUNT) {
         return lease_read(remote, leases->number, path, &value);
     }

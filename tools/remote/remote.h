@@ -188,6 +188,9 @@ enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
                            const char *identity_hex);
 
+/* Where a process holds as many as it may, forgets those that are over, one request for each. */
+void lease_make_room(struct remote *remote, struct leases *leases);
+
 /* Gives back those whose cache file is in the root; NULL: all. Those that are another's stay. */
 void lease_give_back(struct remote *remote, struct leases *leases, const char *root);
 

@@ -208,7 +208,8 @@ static uint64_t sync_stamp(struct sync *sync)
     return stamp;
 }
 
-/* A number that changes when a program looks for a cache file that is not there. */
+/* A number that changes when a program looks for a cache file that is not there, for the first time
+ * in 30 days: those of a driver that keeps nothing do so at each start. */
 static uint64_t sync_wanted(const struct sync *sync)
 {
     const struct session *session = &sync->session;
@@ -218,11 +219,8 @@ static uint64_t sync_wanted(const struct sync *sync)
         struct local_identities wanted = {.count = 0};
         local_identities_add_wanted(session->root, app, LOCAL_WANTED_S, &wanted);
         for (size_t k = 0; k < wanted.count; k++) {
-            AUTO_FREE char *name = output_format("/%s" WANTED_SUFFIX, wanted.hex[k]);
-            stamp += name ? sync_mix(digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^
-                                         digest_of(app, strlen(app)).low,
-                                     session->root, app, name)
-                          : 0;
+            stamp += digest_of(wanted.hex[k], sizeof wanted.hex[k]).low ^
+                     digest_of(app, strlen(app)).low;
         }
     }
     return stamp;
@@ -239,6 +237,7 @@ static void sync_begin_round(struct sync *sync)
 static void sync_take_leases(struct sync *sync)
 {
     const struct session *session = &sync->session;
+    lease_make_room(&sync->session.remote, &sync->leases);
     for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
         local_identities_add_wanted(session->root, session->apps.list[i].name, SYNC_COMPILES_S,
@@ -372,7 +371,7 @@ const struct verb verb_sync = {
     .doing = "pulling and pushing",
     .summary = "pull and push beside programs that run",
     .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
-                   "pushes what the programs have saved, once their folder is quiet, and has the\n"
+                   "pushes what programs have saved, once it is quiet or at the interval, has the\n"
                    "lease of what they compile until then. It needs no driver. SIGTERM and\n"
                    "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
                    "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
