@@ -320,7 +320,7 @@ MUTANTS = [
      "is_about = dead == record &&", r"integration\.CrashGuardTest"),
     ("a file that is refused twice", "load->writer->is_refused = true;", "",
      r"integration\.DriverFault"),
-    ("a load that failed", "cache_writer_tell_store(load->writer, WAIT_FOREVER, store_forget);", "",
+    ("a load that failed", "cache_writer_tell_store(load->writer, CACHE_STEP_WAIT_NS, store_forget);", "",
      r"integration\.DriverFault"),
     ("a status that cannot be opened again", "if (is_first || fd >= 0) {", "if (1) {",
      r"integration\.SandboxTest"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/install/manifests.h"
+#include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 
 #include <dirent.h>
@@ -67,7 +68,8 @@ struct manifest_parts {
     const char *enable;     /* the quote before enable_environment; NULL: it is not there */
     const char *enable_end; /* behind its value */
     bool is_override; /* not of a layer: of the Vulkan Configurator, for those that it names */
-    bool bars;        /* and it keeps this one out */
+    bool bars;        /* and it keeps this one out, */
+    bool is_idle;     /* unless it is of single programs, or switched off */
 };
 
 static bool manifest_read_list_with_us(struct json_reader *reader)
@@ -78,6 +80,20 @@ static bool manifest_read_list_with_us(struct json_reader *reader)
         found |= json_text_is(json_read_string(reader), LAYER_NAME);
     }
     return found;
+}
+
+/* Of disable_environment: whether one of the variables is set. */
+static bool manifest_read_switches(struct json_reader *reader)
+{
+    bool is_set = false;
+    struct json_text key;
+    json_read_open(reader, '{');
+    while (json_read_member(reader, &key)) {
+        AUTO_FREE char *name = output_format("%.*s", (int)key.size, key.data);
+        is_set |= name && getenv(name);
+        json_read_any(reader);
+    }
+    return is_set;
 }
 
 /* False: it is not a manifest of this layer. */
@@ -101,7 +117,10 @@ static bool manifest_parse(const struct bytes *text, struct manifest_parts *ret_
                 parts.library = json_read_string(&reader);
             } else if (json_text_is(key, "blacklisted_layers")) {
                 parts.bars = manifest_read_list_with_us(&reader);
+            } else if (json_text_is(key, "disable_environment")) {
+                parts.is_idle |= manifest_read_switches(&reader);
             } else {
+                parts.is_idle |= json_text_is(key, "app_keys");
                 struct json_text value = json_read_any(&reader);
                 if (json_text_is(key, "enable_environment")) {
                     parts.enable = key.data - 1;
@@ -190,7 +209,7 @@ static bool manifest_bars(const struct bytes *text)
 {
     struct manifest_parts parts;
     manifest_parse(text, &parts);
-    return parts.is_override && parts.bars;
+    return parts.is_override && parts.bars && !parts.is_idle;
 }
 
 static void manifests_add_file(struct search *search, const char *folder, const char *name)

@@ -22,11 +22,15 @@ struct settings {
     bool is_listed;    /* this layer is */
     bool is_off;       /* and switched off */
     bool is_of_some;   /* of programs that it names */
+    bool is_bad;       /* the loader ignores it */
 };
+
+enum settings_verdict { SETTINGS_SAY_NOTHING, SETTINGS_LET_IN, SETTINGS_KEEP_OUT };
 
 static void settings_read_layer(struct json_reader *reader, struct settings *settings)
 {
     struct json_text key, name = {"", 0}, control = {"", 0};
+    bool has_path = false;
     json_read_open(reader, '{');
     while (json_read_member(reader, &key)) {
         if (json_text_is(key, "name")) {
@@ -34,10 +38,13 @@ static void settings_read_layer(struct json_reader *reader, struct settings *set
         } else if (json_text_is(key, "control")) {
             control = json_read_string(reader);
         } else {
+            has_path |= json_text_is(key, "path");
             json_read_any(reader);
         }
     }
-    settings->leaves_place |= json_text_is(control, "unordered_layer_location");
+    const bool is_place = json_text_is(control, "unordered_layer_location");
+    settings->leaves_place |= is_place;
+    settings->is_bad |= !is_place && !(has_path && name.size > 0 && control.size > 0);
     if (json_text_is(name, LAYER_NAME)) {
         settings->is_listed = true;
         settings->is_off = json_text_is(control, "off");
@@ -64,29 +71,38 @@ static struct settings settings_read_object(struct json_reader *reader)
     return settings;
 }
 
-/* Of several, the first that is of all programs. */
-static bool settings_keep_layer_out(const struct bytes *text)
+/* Of several, the first that is of all programs. An array is preferred to a single one. */
+static enum settings_verdict settings_judge(const struct bytes *text)
 {
     struct json_reader reader = json_reader_over(text->data, text->size);
-    struct settings settings = {.is_of_some = true};
+    struct settings single = {.is_of_some = true}, first = single;
+    bool has_format = false, has_array = false;
     struct json_text key;
     json_read_open(&reader, '{');
     while (json_read_member(&reader, &key)) {
-        if (json_text_is(key, "settings") && settings.is_of_some) {
-            settings = settings_read_object(&reader);
+        if (json_text_is(key, "settings")) {
+            single = settings_read_object(&reader);
         } else if (json_text_is(key, "settings_array")) {
+            has_array = true;
             json_read_open(&reader, '[');
             while (json_read_element(&reader)) {
                 const struct settings one = settings_read_object(&reader);
-                settings = settings.is_of_some ? one : settings;
+                first = first.is_of_some ? one : first;
             }
         } else {
+            has_format |= json_text_is(key, "file_format_version");
             json_read_any(&reader);
         }
     }
     json_read_end(&reader);
-    return !reader.failed && !settings.is_of_some && settings.has_layers &&
-           (settings.is_off || (!settings.is_listed && !settings.leaves_place));
+    const struct settings *used = has_array ? &first : &single;
+    if (reader.failed || !has_format || used->is_of_some || used->is_bad || !used->has_layers) {
+        return SETTINGS_SAY_NOTHING;
+    }
+    return used->is_off         ? SETTINGS_KEEP_OUT
+           : used->leaves_place ? SETTINGS_SAY_NOTHING
+           : used->is_listed    ? SETTINGS_LET_IN
+                                : SETTINGS_KEEP_OUT;
 }
 
 /* Of May 2023. */
@@ -135,9 +151,16 @@ char *layer_kept_out_by(void)
 {
     AUTO(bytes_free) struct bytes text = {0};
     char *path = settings_find();
-    if (path && file_read_any(path, MAX_SETTINGS, &text.data, &text.size) == STATUS_ok &&
-        settings_keep_layer_out(&text) && settings_are_known_to_loader()) {
-        return path;
+    enum settings_verdict verdict = SETTINGS_SAY_NOTHING;
+    if (path && file_read_any(path, MAX_SETTINGS, &text.data, &text.size) == STATUS_ok) {
+        verdict = settings_judge(&text);
+    }
+    if (verdict != SETTINGS_SAY_NOTHING && settings_are_known_to_loader()) {
+        if (verdict == SETTINGS_KEEP_OUT) {
+            return path;
+        }
+        free(path); /* and no override is read */
+        return NULL;
     }
     free(path);
     struct manifests manifests;
