@@ -49,7 +49,6 @@ struct store *store_open(const struct store_options *options,
         bytes_put(&store->pulled.payloads, options->pulled, TRIAL_PAYLOAD_DIGITS);
         bytes_put_u8(&store->pulled.payloads, '\n');
     }
-    parts_name(store->files.identity_hex, unique_draw(), store->part_name);
     return store;
 }
 
@@ -107,6 +106,14 @@ void store_unload(struct store *store)
     }
 }
 
+/* In the child of a fork: the markers are its parent's, but this memory is known as theirs. */
+static void store_leave_markers(struct loading_markers *markers)
+{
+    while (markers->count > 0) {
+        crash_guard_close(&markers->markers[--markers->count].guard);
+    }
+}
+
 void store_close(struct store *store)
 {
     if (!store) {
@@ -117,6 +124,8 @@ void store_close(struct store *store)
      * descriptors end with it. */
     store_abort(store);
     store_unload(store);
+    store_leave_markers(&store->loading);
+    store_leave_markers(&store->merging);
     store_free_foreign(store);
     trial_free(&store->pulled);
     trial_free(&store->file_trial);
@@ -336,6 +345,7 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         reason = store_load_file(store, directory_fd, part, &found);
         memcpy(store->loaded_part, part, sizeof part);
     }
+    store->is_unreadable = reason == STATUS_io_error || reason == STATUS_unreadable;
     struct envelope header;
     store->lacks_memory =
         reason == STATUS_out_of_memory && /* or descriptors lack, perhaps for that moment alone */
@@ -349,6 +359,7 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;
+        store->holds_file |= !store->loaded_part[0];
         in_use_add(store->files.path);
         *ret_blob = store_blob_of(&found);
     } else if (reason == STATUS_suspect) {

@@ -19,9 +19,10 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
         identity_files_read_header(&store->files, store->directory_fd, name, &header);
     if (reason != STATUS_ok) {
         /* There is no file, or nothing in it can be used; or nobody can tell now. */
-        return reason == STATUS_out_of_memory ? STATUS_suspect : STATUS_ok;
+        return store_is_useless(store, reason) ? STATUS_ok : STATUS_suspect;
     }
     *ret_generation = header.generation;
+    store->is_unreadable = false;
     if (header.generation == store->skipped) {
         return STATUS_suspect;
     }
@@ -44,16 +45,23 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     reason = store_read_blob(store, folder, store->directory_fd, name, &store->merging, &found);
     if (reason == STATUS_ok) {
         store->foreign[store->foreign_count++] = store_blob_of(&found);
+        store->holds_file = true;
     } else if (reason == STATUS_suspect) {
         identity_files_skip(&store->skipped, found.generation);
     }
-    return reason == STATUS_suspect || reason == STATUS_out_of_memory ? STATUS_suspect : STATUS_ok;
+    return reason == STATUS_ok || store_is_useless(store, reason) ? STATUS_ok : STATUS_suspect;
 }
 
 bool store_may_read_later(enum status reason)
 {
     return reason == STATUS_io_error || reason == STATUS_unreadable ||
            reason == STATUS_out_of_memory || reason == STATUS_suspect;
+}
+
+bool store_is_useless(const struct store *store, enum status reason)
+{
+    const bool is_disk = reason == STATUS_io_error || reason == STATUS_unreadable;
+    return !store_may_read_later(reason) || (is_disk && store->is_unreadable);
 }
 
 static uint64_t store_foreign_bytes(const struct store *store)
@@ -131,6 +139,7 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
     if (!parts_list(store->directory_fd, store->files.identity_hex, true, &parts)) {
         return;
     }
+    bool are_known = parts.count < PARTS_MAX; /* the generations of all that there is */
     for (size_t i = 0; i < parts.count; i++) {
         struct envelope header;
         const enum status reason =
@@ -140,9 +149,13 @@ static void store_collect_parts(struct store *store, struct marker_folder *folde
             store_collect_part(store, folder, parts.names[i], &header);
         } else if (!store_may_read_later(reason)) {
             store_take_part(store, parts.names[i], 0);
+        } else {
+            are_known = false;
         }
     }
-    marker_sweep(folder, generations, generation_count);
+    if (are_known) {
+        marker_sweep(folder, generations, generation_count);
+    }
 }
 
 enum status store_may_save(const struct store *store)

@@ -36,7 +36,7 @@ static bool store_remove_part(const struct store *store, int directory_fd, const
            unlinkat(directory_fd, name, 0) == 0 || errno == ENOENT;
 }
 
-/* With the marks of those that were on trial. */
+/* With the marks of those that were on trial. Gives how many are gone. */
 static size_t store_remove_taken(struct store *store)
 {
     size_t removed = 0;
@@ -123,10 +123,15 @@ static void store_copy_strikes(const struct store *store, int directory_fd, uint
     }
 }
 
-static enum status store_write_file(struct store *store, int directory_fd, const void *data,
-                                    size_t size)
+/* What begins a file holds nothing of what was pulled for the one before, if there was one: the
+ * lock tells it to the tool (docs/decisions/0356). */
+static enum status store_write_file(struct store *store, int directory_fd, int lock_fd,
+                                    const void *data, size_t size)
 {
     const uint64_t generation = unique_draw();
+    if (!store->holds_file) {
+        futimens(lock_fd, NULL);
+    }
     store_copy_strikes(store, directory_fd, generation);
     const enum status reason =
         store_write_noted(store, directory_fd, store->files.file_name, data, size, generation);
@@ -136,6 +141,7 @@ static enum status store_write_file(struct store *store, int directory_fd, const
         trial_remove(directory_fd, store->files.loading_name, gone);
     }
     if (reason == STATUS_ok) {
+        store->holds_file = true;
         const bool is_tried = store->trying != 0 && store->trying == store->known;
         store->trying = is_tried ? generation : store->trying;
         store->known = generation;
@@ -155,7 +161,7 @@ enum status store_commit(struct store *store, const void *data, size_t size)
     store_free_foreign(store);
     enum status reason = store_check_data(store, data, size);
     if (reason == STATUS_ok) {
-        reason = store_write_file(store, store->directory_fd, data, size);
+        reason = store_write_file(store, store->directory_fd, store->lock_fd, data, size);
         if (reason == STATUS_ok) {
             store_remove_taken(store);
             if (store->pulled.payloads.size > 0) {
@@ -174,13 +180,14 @@ enum status store_commit(struct store *store, const void *data, size_t size)
 }
 
 /* Whether the file is what this store knows, or is of no use to anybody. */
-static bool store_is_file_known(const struct store *store, int directory_fd, bool or_unusable)
+static bool store_is_file_known(struct store *store, int directory_fd, bool or_unusable)
 {
     struct envelope header;
     const enum status found =
         identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
+    store->is_unreadable = store->is_unreadable && found != STATUS_ok;
     return found == STATUS_ok ? header.generation == store->known
-                              : or_unusable && found != STATUS_out_of_memory;
+                              : or_unusable && store_is_useless(store, found);
 }
 
 bool store_end_outgrown(struct store *store, bool merged)
@@ -214,11 +221,19 @@ static enum status store_write_part(struct store *store, int directory_fd, const
          (parts.count > 1 && size > store->files.max_blob / (parts.count + 1)))) {
         return STATUS_too_many_parts;
     }
+    /* Under a new name: what another process is about to remove is the one before. */
+    char name[PART_NAME_SIZE];
     const uint64_t generation = unique_draw();
-    const enum status reason =
-        store_write_noted(store, directory_fd, store->part_name, data, size, generation);
-    store->part = reason == STATUS_ok ? generation : store->part;
-    store->has_part = store->has_part || reason == STATUS_ok;
+    parts_name(store->files.identity_hex, unique_draw(), name);
+    const enum status reason = store_write_noted(store, directory_fd, name, data, size, generation);
+    if (reason == STATUS_ok) {
+        if (store->has_part) {
+            unlinkat(directory_fd, store->part_name, 0);
+        }
+        memcpy(store->part_name, name, sizeof name);
+        store->part = generation;
+        store->has_part = true;
+    }
     return reason;
 }
 
@@ -232,7 +247,7 @@ static enum status store_write_unmerged(struct store *store, int directory_fd, c
     enum status reason;
     if (store_is_file_known(store, directory_fd, true)) {
         const uint64_t known = store->known;
-        reason = store_write_file(store, directory_fd, data, size);
+        reason = store_write_file(store, directory_fd, lock_fd, data, size);
         if (reason == STATUS_ok && store->loaded_part[0] && known != 0) {
             store_remove_part(store, directory_fd, store->loaded_part, known);
             store->loaded_part[0] = '\0';

@@ -18,10 +18,12 @@ struct store {
     struct identity_files files;
     char part_name[PART_NAME_SIZE]; /* of this store's own part */
 
-    uint64_t known;    /* generation of the file that our data contains; 0: of none */
-    uint64_t merged;   /* generation of the file that this store has merged; our data may be less */
-    uint64_t skipped;  /* generation of the file that is suspect (identity_files_skip); 0: none */
-    bool lacks_memory; /* for what was to be loaded: each start would save a part beside it */
+    uint64_t known;   /* generation of the file that our data contains; 0: of none */
+    bool holds_file;  /* it was loaded, merged or written: what is written next contains it */
+    uint64_t merged;  /* generation of the file that this store has merged; our data may be less */
+    uint64_t skipped; /* generation of the file that is suspect (identity_files_skip); 0: none */
+    bool is_unreadable; /* the file was so when it was to be loaded: it may be replaced */
+    bool lacks_memory;  /* for what was to be loaded: each start would save a part beside it */
     char loaded_part[PART_NAME_SIZE]; /* that was loaded in place of a file; "": none was */
     bool has_others;                  /* parts lay beside the file that was loaded */
     bool has_part;
@@ -62,6 +64,10 @@ enum status store_may_save(const struct store *store);
 
 /* Whether a file that could not be read may be readable at another time. */
 bool store_may_read_later(enum status reason);
+
+/* Whether a file that could not be read for this reason is of use to nobody, and may be replaced:
+ * not one that could be read at another time, unless it could not when it was to be loaded. */
+bool store_is_useless(const struct store *store, enum status reason);
 
 /* Frees the blobs of store_begin. */
 void store_free_foreign(struct store *store);

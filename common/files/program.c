@@ -137,7 +137,8 @@ static enum status program_rewrite(int directory, const struct program_change *c
     if (reason == STATUS_ok) {
         reason = program_decode(old, old_size, &facts);
     }
-    if (reason == STATUS_out_of_memory || (change->zero && reason != STATUS_ok)) {
+    if (reason == STATUS_out_of_memory || reason == STATUS_io_error ||
+        (change->zero && reason != STATUS_ok)) {
         free(old);
         return reason;
     }

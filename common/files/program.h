@@ -164,9 +164,9 @@ enum status program_load(const char *root, const char *app, struct program_facts
 bool program_is_ours(int directory_fd);
 
 /* Adds what was learnt of the program's caches, and makes the folder if needed. A file that already
- * says the same is left alone; one that cannot be read is replaced, unless memory or descriptors
- * are out. `locked`: other processes have held the folder for 100 ms. The caller checks
- * WARMPIPE_READONLY. */
+ * says the same is left alone; one that is damaged, or of somebody who keeps it to himself, is
+ * replaced, but none that nobody can tell of now (out_of_memory, io_error). `locked`: other
+ * processes have held the folder for 100 ms. The caller checks WARMPIPE_READONLY. */
 enum status program_learn(const char *root, const char *app, const struct program_learnt *learnt);
 
 /* The answer with this digest, or NULL. */

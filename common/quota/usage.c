@@ -94,7 +94,7 @@ static bool usage_add_entry(struct usage *usage, int directory_fd, const char *n
     if (!of) {
         return false;
     }
-    if (is_used) {
+    if (kind != NAME_LOCK) {
         usage_update_last_use(&of->last_use, usage_modified(&status));
     }
     of->bytes += kind == NAME_CACHE || kind == NAME_PART ? (uint64_t)status.st_size : 0;

@@ -247,12 +247,17 @@ bool spirv_constant(const struct spirv_module *module, uint32_t id, uint32_t *re
     return true;
 }
 
-/* Whether the operands from `from` on begin with this string. */
+/* Whether the operands from `from` on begin with this string: its first byte is the lowest of the
+ * first word, whatever the machine's byte order is. */
 static bool spirv_is_literal(const struct spirv_instruction *i, uint32_t from, const char *text)
 {
     const size_t room = (i->length - from) * sizeof(uint32_t);
     const size_t size = strlen(text) + 1;
-    return size <= room && memcmp(&i->words[from], text, size) == 0;
+    bool is_equal = size <= room;
+    for (size_t at = 0; is_equal && at < size; at++) {
+        is_equal = (uint8_t)(i->words[from + at / 4] >> at % 4 * 8) == (uint8_t)text[at];
+    }
+    return is_equal;
 }
 
 bool spirv_entry_point(const struct spirv_module *module, uint32_t model, const char *name,

@@ -77,8 +77,7 @@ void cache_snapshot_drop(struct cache_snapshot *snapshot)
 }
 
 /* Of both; the first may be VK_NULL_HANDLE. Tries twice: a driver may be out of memory for a
- * moment.
- */
+ * moment. */
 static struct cache_snapshot *cache_snapshot_take(const struct driver_caches *driver,
                                                   VkPipelineCache first, VkPipelineCache second,
                                                   uint64_t changes, size_t told_size)

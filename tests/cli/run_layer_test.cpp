@@ -165,12 +165,16 @@ TEST_F(RunLayer, SaysThatAFileKeepsTheLayerOut)
     };
     EXPECT_TRUE(settings(R"("settings":{"layers":[{)" + listed + R"("auto"}]})"));
     EXPECT_TRUE(settings(R"("settings":{"layers":[{"control":"unordered_layer_location"}]})"));
-    EXPECT_TRUE(settings(R"("settings":{"stderr_log":["error"]})"));
+    // Loaders differ in what no layers, or none listed, means.
+    for (const char *object : {"{}", R"({"stderr_log":[]})", R"({"stderr_log":["error"]})",
+                               R"({"layers":[]})", R"({"layers":[],"stderr_log":["error"]})"}) {
+        settings(std::string(R"("settings":)") + object);
+    }
     EXPECT_TRUE(settings(R"("settings_array":[{"app_keys":["/bin/x"],"layers":[]}])"));
     EXPECT_TRUE(settings(R"("settings":{"layers":[{"name":"other")"));
     EXPECT_TRUE(settings(R"("settings":{"layers":[{"name":"other","control":"on"}]})"));
     EXPECT_TRUE(settings(R"("settings":{"layers":[{"name":"other","path":"/x","control":"on"}]},)"
-                         R"("settings_array":[{"stderr_log":["error"]}])"));
+                         R"("settings_array":[{"app_keys":["/bin/x"],"layers":[]}])"));
     const bool is_old =
         settings(R"("settings":{"layers":[{"name":"other","path":"/x","control":"on"}]})");
     EXPECT_EQ(settings(R"("settings":{"layers":[{)" + listed +

@@ -34,6 +34,42 @@ class Notes : public testing::Test {
         first.run(pipelines, {"--remote", place->url, "--secret-key", keys.secret});
     }
 
+    // The payloads of caches that the heads list.
+    Rows blobs()
+    {
+        const ToolResult shown = first.tool({"remote", "show", "--json", "--remote", place->url,
+                                             "--public-key", keys.open, "--app", "demo"});
+        Rows names;
+        const json answer = json::parse(shown.out);
+        for (const json &head : answer["heads"]) {
+            for (const json &object : head["objects"]) {
+                if (head["kind"] == "blob") {
+                    names.push_back(object["object"]);
+                }
+            }
+        }
+        return names;
+    }
+
+    // The second compiles something else, and pushes it.
+    void expect_that_a_push_keeps_others()
+    {
+        const Rows old = blobs();
+        ASSERT_EQ(second
+                      .tool({"run", "--dir", second.root, "--app", "demo", "--", PIPELINES_CLIENT,
+                             "--graphics", "9", "--compute", "0"})
+                      .exit_status,
+                  0);
+        const ToolResult pushed = second.tool({"push", "--remote", place->url, "--secret-key",
+                                               keys.secret, "--dir", second.root, "--app", "demo"});
+        ASSERT_EQ(pushed.exit_status, 0) << pushed.err;
+        Rows kept = blobs();
+        EXPECT_EQ(kept.size(), old.size() + 1);
+        for (const std::string &name : old) {
+            EXPECT_EQ(std::count(kept.begin(), kept.end(), name), 1) << name;
+        }
+    }
+
     // A cache of the remote kills the program in its driver.
     void die()
     {
@@ -95,22 +131,27 @@ TEST_F(Notes, AFolderThatWasClearedHoldsNothing)
     share(4);
     ASSERT_EQ(rows_of(pull().out).at(0), "demo blob pulled");
     ASSERT_EQ(second.tool({"clear", "--yes", "--dir", second.root}).exit_status, 0);
-    ASSERT_EQ(second
-                  .tool({"run", "--dir", second.root, "--app", "demo", "--", PIPELINES_CLIENT,
-                         "--graphics", "9", "--compute", "0"})
-                  .exit_status,
-              0);
-    const ToolResult pushed = second.tool({"push", "--remote", place->url, "--secret-key",
-                                           keys.secret, "--dir", second.root, "--app", "demo"});
-    ASSERT_EQ(pushed.exit_status, 0) << pushed.err;
-    const ToolResult shown = second.tool({"remote", "show", "--json", "--remote", place->url,
-                                          "--public-key", keys.open, "--app", "demo"});
-    const json answer = json::parse(shown.out);
-    size_t blobs = 0;
-    for (const json &head : answer["heads"]) {
-        blobs += head["kind"] == "blob" ? head["objects"].size() : 0;
+    expect_that_a_push_keeps_others();
+}
+
+// Nor is it in a cache that was damaged, or removed by hand, and is begun anew.
+TEST_F(Notes, ACacheThatWasDamagedHoldsNothing)
+{
+    for (const std::string damage : {"removed", "cut", "changed"}) {
+        SCOPED_TRACE(damage);
+        place = file_place();
+        share(4);
+        second.root = second.folder.path + "/" + damage;
+        ASSERT_EQ(rows_of(pull().out).at(0), "demo blob pulled");
+        const std::string path = second.root + "/demo/" + second.caches().at(0);
+        std::string bytes = read_file(path);
+        std::filesystem::remove(path);
+        bytes[bytes.size() / 2] ^= 1;
+        if (damage != "removed") {
+            write_file(path, damage == "cut" ? bytes.substr(0, bytes.size() / 2) : bytes);
+        }
+        expect_that_a_push_keeps_others();
     }
-    EXPECT_EQ(blobs, 2u) << shown.out;
 }
 
 // A folder that the first push will make is no failure, but said; one below nothing is.

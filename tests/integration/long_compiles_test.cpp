@@ -208,6 +208,14 @@ TEST_F(LongCompilesTest, OneIsNotRecordedWhereNothingMayBeWritten)
 // whose code is this much longer than need be.
 class UnknownTimesTest : public LongCompilesTest {
   protected:
+    void SetUp() override
+    {
+#ifdef WARMPIPE_SANITIZED
+        GTEST_SKIP() << "under a sanitizer a hit takes as long as a compile";
+#endif
+        LongCompilesTest::SetUp();
+    }
+
     Outcome find(const std::vector<size_t> &nops)
     {
         std::filesystem::remove_all(cache_root());
@@ -250,9 +258,6 @@ class UnknownTimesTest : public LongCompilesTest {
 
 TEST_F(UnknownTimesTest, WhatIsLargeIsNotBegun)
 {
-#ifdef WARMPIPE_SANITIZED
-    GTEST_SKIP() << "under a sanitizer a hit takes as long as a compile";
-#endif
     const Outcome outcome = find({4096, 0});
     EXPECT_TRUE(logged("prewarmed 1 of 2 ")) << read_text(log());
     EXPECT_EQ(outcome.pipelines().size(), 1u);
@@ -261,9 +266,6 @@ TEST_F(UnknownTimesTest, WhatIsLargeIsNotBegun)
 // Where one of half the size has just shown what the driver takes.
 TEST_F(UnknownTimesTest, WhatIsLargeFollowsWhatIsSmaller)
 {
-#ifdef WARMPIPE_SANITIZED
-    GTEST_SKIP() << "under a sanitizer a hit takes as long as a compile";
-#endif
     const Outcome outcome = find({3072, 1536});
     EXPECT_TRUE(logged("prewarmed 2 of 2 ")) << read_text(log());
     EXPECT_EQ(outcome.pipelines().size(), 2u);

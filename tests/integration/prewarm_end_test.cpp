@@ -135,6 +135,35 @@ TEST_F(ShortProgramTest, LeavesTheRestToTheNextStart)
     expect_nothing_begun();
 }
 
+// The same where the program itself has asked for something new meanwhile, which is recorded, and
+// the folder is looked after.
+TEST_F(PrewarmTest, LeavesTheRestToTheNextStartThoughTheFolderIsLookedAfter)
+{
+    const std::filesystem::path stamp = cache_root() / (".limits." + std::to_string(getuid()));
+    std::filesystem::remove(stamp);
+    run([&] {
+        use_one_core();
+        program_thread = std::this_thread::get_id();
+        static std::atomic<bool> destroying{false};
+        test_icd_on_compile(
+            [](void *) {
+                while (is_ahead() && !destroying) {
+                    usleep(100);
+                }
+                usleep(10000);
+            },
+            nullptr);
+        auto *owner = new Program;
+        owner->create_compute(10, 11);
+        wait_until([&] { return std::filesystem::exists(stamp) && file_size(stamp) > 0; });
+        destroying = true;
+        delete owner;
+    });
+    const Outcome outcome = slow_start(4);
+    EXPECT_GE(prewarmed(outcome), 4);
+    EXPECT_EQ(outcome.stats_of()["pipelines"]["driver_misses"], 0);
+}
+
 // No recipe is taken for one that has crashed because the process came to its end.
 TEST_F(PrewarmTest, EndsWithTheProcess)
 {

@@ -17,7 +17,9 @@
 
 /* What the settings say of layers. */
 struct settings {
-    bool has_layers;   /* then no other layer is loaded, */
+    bool has_list;     /* of layers, */
+    bool has_layers;   /* with some: then no other layer is loaded, */
+    bool has_others;   /* it is about messages, drivers or devices */
     bool leaves_place; /* unless there is a place for those that are not listed */
     bool is_listed;    /* this layer is */
     bool is_off;       /* and switched off */
@@ -51,6 +53,17 @@ static void settings_read_layer(struct json_reader *reader, struct settings *set
     }
 }
 
+static bool settings_read_any(struct json_reader *reader)
+{
+    bool found = false;
+    json_read_open(reader, '[');
+    while (json_read_element(reader)) {
+        found = true;
+        json_read_any(reader);
+    }
+    return found;
+}
+
 static struct settings settings_read_object(struct json_reader *reader)
 {
     struct settings settings = {0};
@@ -58,11 +71,15 @@ static struct settings settings_read_object(struct json_reader *reader)
     json_read_open(reader, '{');
     while (json_read_member(reader, &key)) {
         if (json_text_is(key, "layers")) {
-            settings.has_layers = true;
+            settings.has_list = true;
             json_read_open(reader, '[');
             while (json_read_element(reader)) {
+                settings.has_layers = true;
                 settings_read_layer(reader, &settings);
             }
+        } else if (json_text_is(key, "stderr_log") || json_text_is(key, "additional_drivers") ||
+                   json_text_is(key, "device_configurations")) {
+            settings.has_others |= settings_read_any(reader);
         } else {
             settings.is_of_some |= json_text_is(key, "app_keys");
             json_read_any(reader);
@@ -71,8 +88,17 @@ static struct settings settings_read_object(struct json_reader *reader)
     return settings;
 }
 
+/* What names no layers may mean that none is to be loaded. */
+static bool settings_bar_all(const struct settings *settings, uint32_t loader)
+{
+    return loader < VK_MAKE_API_VERSION(0, 1, 4, 309)   ? settings->has_list
+           : loader < VK_MAKE_API_VERSION(0, 1, 4, 323) ? true
+           : loader < VK_MAKE_API_VERSION(0, 1, 4, 336) ? settings->has_others
+                                                        : settings->has_list;
+}
+
 /* Of several, the first that is of all programs. An array is preferred to a single one. */
-static enum settings_verdict settings_judge(const struct bytes *text)
+static enum settings_verdict settings_judge(const struct bytes *text, uint32_t loader)
 {
     struct json_reader reader = json_reader_over(text->data, text->size);
     struct settings single = {.is_of_some = true}, first = single;
@@ -96,7 +122,8 @@ static enum settings_verdict settings_judge(const struct bytes *text)
     }
     json_read_end(&reader);
     const struct settings *used = has_array ? &first : &single;
-    if (reader.failed || !has_format || used->is_of_some || used->is_bad || !used->has_layers) {
+    if (reader.failed || !has_format || used->is_of_some || used->is_bad ||
+        !(used->has_layers || settings_bar_all(used, loader))) {
         return SETTINGS_SAY_NOTHING;
     }
     return used->is_off         ? SETTINGS_KEEP_OUT
@@ -105,12 +132,12 @@ static enum settings_verdict settings_judge(const struct bytes *text)
                                 : SETTINGS_KEEP_OUT;
 }
 
-/* Of May 2023. */
-static bool settings_are_known_to_loader(void)
+/* 0: it knows no settings, as before May 2023, or there is none. */
+static uint32_t settings_loader(void)
 {
     struct vulkan_loader loader;
-    return !vulkan_loader_open(&loader) &&
-           vulkan_loader_version(&loader) >= VK_MAKE_API_VERSION(0, 1, 3, 250);
+    const uint32_t version = vulkan_loader_open(&loader) ? 0 : vulkan_loader_version(&loader);
+    return version >= VK_MAKE_API_VERSION(0, 1, 3, 250) ? version : 0;
 }
 
 /* The first folder of the list that has settings. To be freed; NULL: none has. */
@@ -151,11 +178,12 @@ char *layer_kept_out_by(void)
 {
     AUTO(bytes_free) struct bytes text = {0};
     char *path = settings_find();
+    const uint32_t loader = path ? settings_loader() : 0;
     enum settings_verdict verdict = SETTINGS_SAY_NOTHING;
-    if (path && file_read_any(path, MAX_SETTINGS, &text.data, &text.size) == STATUS_ok) {
-        verdict = settings_judge(&text);
+    if (loader && file_read_any(path, MAX_SETTINGS, &text.data, &text.size) == STATUS_ok) {
+        verdict = settings_judge(&text, loader);
     }
-    if (verdict != SETTINGS_SAY_NOTHING && settings_are_known_to_loader()) {
+    if (verdict != SETTINGS_SAY_NOTHING) {
         if (verdict == SETTINGS_KEEP_OUT) {
             return path;
         }

@@ -189,6 +189,33 @@ TEST(DiskFaults, TheFileStaysWhereDescriptorsRunOut)
     }
 }
 
+// Nor one that could not be read at this moment: a server that has not answered in time, say.
+TEST(DiskFaults, TheFileStaysWhereItCannotBeReadJustNow)
+{
+    for (const int error : {EIO, ESTALE, EACCES, ETIMEDOUT}) {
+        for (const char *name : {"read", "openat", "fstat"}) {
+            for (bool merged : {true, false}) {
+                for (int call = 0, reached = 1; reached; call++) {
+                    Scratch scratch;
+                    const std::string root = scratch.path("root");
+                    ASSERT_EQ(Store(root).commit("old"), STATUS_ok);
+                    Store store(root); // has loaded nothing
+                    {
+                        Arm arm(call, error, false, name);
+                        if (!merged || store.commit("new") != STATUS_ok) {
+                            store.commit_unmerged("new");
+                        }
+                        reached = faults.calls > call;
+                    }
+                    ASSERT_EQ(Store(root).commit("next"), STATUS_ok);
+                    EXPECT_NE(content_of(root).find("old"), std::string::npos)
+                        << name << " " << call << " merged " << merged << ": " << strerror(error);
+                }
+            }
+        }
+    }
+}
+
 // The same with the kernel's own limit: with each number of descriptors that are left.
 TEST(DiskFaults, TheFileStaysWhereAProgramHasFewDescriptors)
 {

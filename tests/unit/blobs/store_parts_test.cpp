@@ -116,7 +116,22 @@ TEST_F(StoreParts, ThatAreLoadedGoWithASaveInPlace)
     EXPECT_EQ(load(), "one two");
 }
 
-// Their owner saves while others have the lock, in the same part.
+// So that who removes one that he has merged never removes what its owner has saved meanwhile.
+TEST_F(StoreParts, AreSavedAgainUnderANewName)
+{
+    ASSERT_EQ(Store(root()).commit("zero"), STATUS_ok);
+    Store owner(root());
+    ASSERT_EQ(owner.commit_unmerged("one"), STATUS_ok);
+    const std::string name = parts().at(0);
+    ASSERT_EQ(owner.commit_unmerged("two"), STATUS_ok);
+    ASSERT_EQ(parts().size(), 1u);
+    EXPECT_NE(parts().at(0), name);
+    owner.close();
+    ASSERT_EQ(Store(root()).commit(""), STATUS_ok);
+    EXPECT_EQ(words_of(load()), words_of("zero one two"));
+}
+
+// Their owner saves while others have the lock.
 TEST_F(StoreParts, ThatHaveGrownWhileTheyWereMergedStay)
 {
     ASSERT_EQ(Store(root()).commit("zero"), STATUS_ok);

@@ -306,6 +306,48 @@ TEST_F(StoreTest, BeginsAnewWhereTheFileHasOutgrownItsLimit)
     EXPECT_EQ(load(), "new");
 }
 
+// The lock tells the tool that what was pulled into the file before is not in this one.
+TEST_F(StoreTest, TellsByItsLockThatAFileIsBegunAnew)
+{
+    using Change = std::function<void()>;
+    const auto old = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
+    const std::pair<Change, bool> changes[] = {
+        {[] {}, false},
+        {[&] { save("another"); }, false},
+        {[&] { std::filesystem::remove(file()); }, true},
+        {[&] { std::filesystem::resize_file(file(), 100); }, true},
+        {[&] { std::filesystem::resize_file(file(), file_content().size() - 1); }, true},
+        {[&] {
+             std::string bytes = file_content();
+             bytes.back() ^= 1;
+             write_file(file(), bytes);
+         },
+         true},
+        {[&] {
+             leave_part("of another");
+             std::filesystem::remove(file());
+         },
+         true},
+    };
+    for (size_t i = 0; i < std::size(changes) * 2; i++) {
+        SCOPED_TRACE(i);
+        const auto &[change, is_anew] = changes[i / 2];
+        std::filesystem::remove_all(root());
+        save("one");
+        change();
+        std::filesystem::path lock = file();
+        lock.replace_extension(".lock");
+        std::filesystem::last_write_time(lock, old);
+        Store store(root());
+        store.load();
+        ASSERT_EQ(i % 2 ? store.commit_unmerged("two") : store.commit("two"), STATUS_ok);
+        EXPECT_EQ(std::filesystem::last_write_time(lock) > old, is_anew);
+        std::filesystem::last_write_time(lock, old);
+        ASSERT_EQ(store.commit("three"), STATUS_ok);
+        EXPECT_EQ(std::filesystem::last_write_time(lock), old) << "it is there";
+    }
+}
+
 TEST_F(StoreTest, WhatAnotherSavedMeanwhileIsNotBegunAnew)
 {
     save("old");

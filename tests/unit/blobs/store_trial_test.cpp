@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What came from another machine: on trial until a process has lived with it.
 #include <cerrno>
+#include <chrono>
 #include <functional>
 
 #include "child.h"
@@ -313,6 +314,35 @@ TEST_F(StoreTrial, OfAPartStaysWhereItsMarkCannotBeRead)
         }
         if (load().find("theirs") != std::string::npos) {
             EXPECT_EQ(ways_back(), 1u) << call;
+        }
+    }
+}
+
+// Nor is a mark that has stood for a while removed where the part itself cannot be read just now.
+TEST_F(StoreTrial, OfAPartStaysWhereThePartCannotBeRead)
+{
+    for (const char *name : {"openat", "read"}) {
+        for (int call = 0, reached = 1; reached; call++) {
+            std::filesystem::remove_all(root());
+            ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+            pull("theirs");
+            for (const auto &file : std::filesystem::recursive_directory_iterator(root())) {
+                if (file.path().extension() == ".trial") {
+                    std::filesystem::last_write_time(file.path(),
+                                                     std::filesystem::file_time_type::clock::now() -
+                                                         std::chrono::minutes(5));
+                }
+            }
+            {
+                Store store(root());
+                store.load();
+                Arm arm(call, *name == 'o' ? EMFILE : EIO, false, name);
+                store.commit("more");
+                reached = faults.calls > call;
+            }
+            if (!names_in(root() + "/app", ".part").empty()) {
+                EXPECT_GE(trials(), 1u) << name << " " << call;
+            }
         }
     }
 }

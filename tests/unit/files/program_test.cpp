@@ -204,19 +204,23 @@ TEST_F(Program, AnotherFormatIsNotGuessedAt)
     EXPECT_EQ(read, STATUS_bad_format_version);
 }
 
-// A file that cannot be read for want of descriptors or memory is none that is damaged.
+// A file that cannot be read for want of descriptors or memory, or since the disk has failed for
+// once, is none that is damaged.
 TEST_F(Program, StaysWhereItCannotBeReadJustNow)
 {
     program_learnt learnt = {};
     learnt.kept = true;
     ASSERT_EQ(program_learn(folder.c_str(), "app", &learnt), STATUS_ok);
-    for (int call = 0, reached = 1; reached; call++) {
-        {
-            Arm arm(call, EMFILE, false, "openat");
-            count(1, 1700000000);
-            reached = faults.calls > call;
+    for (const auto &[name, error] :
+         {std::pair{"openat", EMFILE}, {"openat", EIO}, {"read", EIO}}) {
+        for (int call = 0, reached = 1; reached; call++) {
+            {
+                Arm arm(call, error, false, name);
+                count(1, 1700000000);
+                reached = faults.calls > call;
+            }
+            EXPECT_TRUE(load_all().app_caches.kept) << name << " " << call << " " << error;
         }
-        EXPECT_TRUE(load_all().app_caches.kept) << "openat " << call;
     }
     for (int call = 0, reached = 1; reached; call++) {
         {

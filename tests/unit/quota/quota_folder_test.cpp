@@ -28,6 +28,19 @@ TEST(LimitsOfAFolder, TheLongestUnusedGoesFirst)
     EXPECT_TRUE(root.names("app").empty());
 }
 
+TEST(LimitsOfAFolder, WhatAProgramJustLookedForStays)
+{
+    Root root;
+    root.add("app/" + id('a') + ".wpcache", 1000);
+    root.add_text("app/" + id('b') + ".wanted", "unfinished\n");
+    root.add("app/" + id('c') + ".wanted", 0);
+    root.add("app/" + id('c') + "." + random_number + ".asked", 0);
+    root.enforce(unlimited);
+    EXPECT_TRUE(root.has("app/" + id('b') + ".wanted"));
+    EXPECT_TRUE(root.has("app/" + id('c') + ".wanted"));
+    EXPECT_TRUE(root.has("app/" + id('c') + "." + random_number + ".asked"));
+}
+
 TEST(LimitsOfAFolder, WhatFitsStays)
 {
     Root root;

@@ -371,8 +371,8 @@ const struct verb verb_sync = {
     .doing = "pulling and pushing",
     .summary = "pull and push beside programs that run",
     .description = "The sidecar: pulls, and pulls again at an interval; with a secret key it also\n"
-                   "pushes what programs have saved, once it is quiet or at the interval, has the\n"
-                   "lease of what they compile until then. It needs no driver. SIGTERM and\n"
+                   "pushes what programs have saved, once it is quiet or at the interval, and has\n"
+                   "the lease of what they compile until then. It needs no driver. SIGTERM and\n"
                    "SIGINT end it after the push under way, and after what was not yet pushed.\n\n"
                    "Exit status: 0 the latest pull or push went well, 1 it did not, 2 wrong usage.",
     .options = sync_options,
