@@ -123,16 +123,25 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
     memcpy(ret_boot, &start, CRASH_BOOT_SIZE);
 }
 
+/* Outside of containers /dev/shm outlives a process: the first namespace has a fixed number. */
+static bool crash_is_in_container(void)
+{
+    static const char first[] = "pid:[4026531836]";
+    char name[sizeof first];
+    return readlink("/proc/self/ns/pid", name, sizeof name) != sizeof first - 1 ||
+           memcmp(name, first, sizeof first - 1) != 0;
+}
+
 /* On others a store into a mapped file may need room that is not there any more (file systems that
- * copy on write), or an answer that does not come (those of a network). What lies below an overlay
- * is told by its inodes, which Btrfs does not count. */
+ * copy on write), or an answer that does not come (those of a network); and on XFS it is a SIGBUS
+ * once the file system has shut down (docs/decisions/0360). What lies below an overlay is told by
+ * its inodes, which Btrfs does not count. */
 static bool crash_may_map(int fd)
 {
-    static const long types[] = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC,
-                                 OVERLAYFS_SUPER_MAGIC};
+    static const long types[] = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
     struct statfs system;
-    bool may = false;
     const bool is_known = fstatfs(fd, &system) == 0 && system.f_files > 0;
+    bool may = is_known && (long)system.f_type == XFS_SUPER_MAGIC && crash_is_in_container();
     for (size_t i = 0; is_known && i < sizeof types / sizeof types[0]; i++) {
         may |= (long)system.f_type == types[i];
     }

@@ -2,7 +2,6 @@
 #include "common/quota/quota.h"
 
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,89 +11,23 @@
 #include <unistd.h>
 
 #include "common/base/io.h"
-#include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
+#include "common/quota/stamp.h"
 #include "common/recipes/merge.h"
 
 #define MAX_ENTRIES     ((size_t)65536) /* in all folders */
 #define MAX_APP_ENTRIES ((size_t)4096)  /* in the program's own */
-#define STAMP_PREFIX    ".limits."
-#define STAMP_SIZE      64
-#define STAMP_WAIT_MS   100
 #define DAY_S           ((uint64_t)24 * 60 * 60)
-#define MONTH_NS        ((int64_t)30 * 24 * 60 * 60 * 1000000000)
+#define DAY_NS          ((int64_t)DAY_S * 1000000000)
+#define MONTH_NS        (30 * DAY_NS)
 
 /* The most that a save adds besides the cache data: the envelope and program.json. */
 #define SAVE_OVERHEAD 4096
 
 /* Scanning this many items is slow: free another eighth, so that the next saves need no scan. */
 #define MANY_ITEMS 1024
-
-/* The stamp: the file .limits.<uid> in the root, "<seconds since the epoch of the last scan>
- * <bytes>", says how much is in all folders, as far as this user's processes know without a scan.
- * It is locked while it is open, so that one process at a time scans. If it cannot be written,
- * nothing in the root can be removed either. */
-
-struct quota_stamp {
-    int fd;
-    uint64_t scanned_at; /* seconds since the epoch; 0: never, or the file cannot be read */
-    uint64_t bytes;      /* found by the last scan, and saved since */
-};
-
-/* A number and then `stop`. */
-static bool quota_parse_stamp_number(const char **text, char stop, uint64_t *ret_number)
-{
-    return text_parse_digits(text, UINT64_MAX, ret_number) && *(*text)++ == stop;
-}
-
-/* The root may be a volume where everybody can create files: never write through a link to another
- * file of this user. */
-static bool quota_is_own_stamp(int fd)
-{
-    struct stat status;
-    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
-           status.st_nlink == 1;
-}
-
-/* Opens and locks the stamp. False: another process has it, or it cannot be created. */
-static bool quota_stamp_open(int root_fd, struct quota_stamp *ret_stamp)
-{
-    char name[32];
-    snprintf(name, sizeof name, STAMP_PREFIX "%u", (unsigned)geteuid());
-    struct quota_stamp stamp = {.fd = -1};
-    if (file_lock(root_fd, name, STAMP_WAIT_MS, &stamp.fd) != STATUS_ok) {
-        return false;
-    }
-    if (!quota_is_own_stamp(stamp.fd)) {
-        file_unlock(stamp.fd);
-        return false;
-    }
-    char text[STAMP_SIZE];
-    ssize_t size = pread(stamp.fd, text, sizeof text - 1, 0);
-    text[size > 0 ? size : 0] = '\0';
-    const char *at = text;
-    *ret_stamp = stamp;
-    if (!quota_parse_stamp_number(&at, ' ', &ret_stamp->scanned_at) ||
-        !quota_parse_stamp_number(&at, '\n', &ret_stamp->bytes) || *at != '\0') {
-        *ret_stamp = (struct quota_stamp){.fd = stamp.fd};
-    }
-    return true;
-}
-
-/* Writes both numbers if `write` is true, unlocks and closes. */
-static void quota_stamp_close(struct quota_stamp *stamp, bool write)
-{
-    char text[STAMP_SIZE];
-    int length =
-        snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", stamp->scanned_at, stamp->bytes);
-    /* A torn stamp has no newline at its end, so the next process scans. */
-    if (write && file_size_allowed((uint64_t)length) && ftruncate(stamp->fd, 0) == 0) {
-        write = pwrite(stamp->fd, text, (size_t)length, 0) == length;
-    }
-    file_unlock(stamp->fd);
-}
 
 /* Items. */
 
@@ -103,12 +36,14 @@ struct quota_item {
     char *app;                      /* owned by the item of the rest */
     char identity[DIGEST_HEX_SIZE]; /* "": the rest */
     uint64_t bytes;
-    int64_t last_use; /* nanoseconds since the epoch; the rest: that of the whole folder */
+    int64_t last_use;  /* nanoseconds since the epoch; the rest: that of the whole folder */
+    bool is_of_future; /* that cannot be: some clock was wrong, and nobody knows when it was used */
 };
 
 struct quota_items {
     struct quota_item *items;
     size_t count;
+    int64_t latest; /* no use is later */
     uint64_t bytes;
     uint64_t recipe_bytes; /* of these, recipes */
 };
@@ -135,7 +70,12 @@ static void quota_add_item(struct quota_items *items, char *app, const char *ide
                            uint64_t bytes, int64_t last_use)
 {
     struct quota_item *item = &items->items[items->count++];
-    *item = (struct quota_item){.app = app, .bytes = bytes, .last_use = last_use};
+    *item = (struct quota_item){
+        .app = app,
+        .bytes = bytes,
+        .last_use = last_use,
+        .is_of_future = last_use > items->latest,
+    };
     memcpy(item->identity, identity, strlen(identity) + 1);
     items->bytes += bytes;
 }
@@ -159,12 +99,15 @@ static bool quota_add_folder(struct quota_items *items, const char *name, const 
     return true;
 }
 
-/* Longest unused first. The rest of a folder comes last: its last use is that of the whole folder.
- */
+/* Longest unused first, after what nobody knows of. The rest of a folder comes last: its last use
+ * is that of the whole folder. */
 static int quota_compare_items(const void *left, const void *right)
 {
     const struct quota_item *a = left;
     const struct quota_item *b = right;
+    if (a->is_of_future != b->is_of_future) {
+        return a->is_of_future ? -1 : 1;
+    }
     if (a->last_use != b->last_use) {
         return a->last_use < b->last_use ? -1 : 1;
     }
@@ -294,7 +237,7 @@ static void quota_prune_recipes(const struct quota_run *run, const struct quota_
 
 static void quota_enforce_size(const struct quota_run *run)
 {
-    struct quota_items items = {0};
+    struct quota_items items = {.latest = run->now + DAY_NS};
     size_t entries = MAX_APP_ENTRIES;
     if (quota_scan_folder(run, run->limits->app, &entries, &items)) {
         quota_remove_items(run, &items, run->limits->max_size);
@@ -303,21 +246,65 @@ static void quota_enforce_size(const struct quota_run *run)
     quota_free_items(&items);
 }
 
-/* False: not every folder could be scanned. */
-static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items)
+/* What a scan has seen: so many of all entries of the root. */
+struct quota_share {
+    uint64_t seen;
+    uint64_t all;
+};
+
+static uint64_t quota_count_entries(int root_fd)
 {
-    size_t entries = MAX_ENTRIES;
+    uint64_t count = 0;
+    DIR *listing = listing_open(root_fd, ".");
+    while (listing_next(listing)) {
+        count++;
+    }
+    listing_close(listing);
+    return count;
+}
+
+/* Of the entries from this one on, up to that one. False: memory ran out. */
+static bool quota_scan_range(const struct quota_run *run, uint64_t from, uint64_t to,
+                             size_t *entries, struct quota_items *items, uint64_t *seen)
+{
     DIR *listing = listing_open(run->root_fd, ".");
     const char *name;
     bool enough_memory = listing;
-    while (enough_memory && entries > 0 && (name = listing_next(listing))) {
-        entries--;
-        if (names_is_app(name)) {
-            enough_memory = quota_scan_folder(run, name, &entries, items);
+    for (uint64_t i = 0; enough_memory && *entries > 0 && i < to && (name = listing_next(listing));
+         i++) {
+        if (i >= from) {
+            --*entries;
+            ++*seen;
+            enough_memory = !names_is_app(name) || quota_scan_folder(run, name, entries, items);
         }
     }
     listing_close(listing);
     return enough_memory;
+}
+
+/* Where there are too many, those from anywhere on stand for all of them: the next scan begins
+ * elsewhere. False: memory ran out. */
+static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items,
+                                   struct quota_share *ret_share)
+{
+    size_t entries = MAX_ENTRIES;
+    struct quota_share share = {.all = quota_count_entries(run->root_fd)};
+    const uint64_t first = unique_draw() % (share.all + 1);
+    const bool enough_memory =
+        quota_scan_range(run, first, UINT64_MAX, &entries, items, &share.seen) &&
+        quota_scan_range(run, 0, first, &entries, items, &share.seen);
+    share.all = entries > 0 || share.all < share.seen ? share.seen : share.all;
+    *ret_share = share;
+    return enough_memory;
+}
+
+/* value * part / whole, or the most there is. */
+static uint64_t quota_scale(uint64_t value, uint64_t part, uint64_t whole)
+{
+    uint64_t product;
+    return part == whole                                   ? value
+           : __builtin_mul_overflow(value, part, &product) ? UINT64_MAX
+                                                           : product / whole;
 }
 
 static bool quota_is_scan_due(const struct quota_stamp *stamp, const struct quota_run *run)
@@ -340,12 +327,16 @@ static void quota_enforce_total(const struct quota_run *run, uint64_t written)
     }
     bool known = true;
     if (quota_is_scan_due(&stamp, run)) {
-        struct quota_items items = {0};
-        known = quota_scan_all_folders(run, &items);
-        if (items.bytes > limit) {
-            quota_remove_items(run, &items, items.count > MANY_ITEMS ? limit - limit / 8 : limit);
+        struct quota_items items = {.latest = run->now + DAY_NS};
+        struct quota_share share;
+        known = quota_scan_all_folders(run, &items, &share);
+        const uint64_t found = items.bytes;
+        const uint64_t seen_limit = quota_scale(limit, share.seen, share.all);
+        if (found > seen_limit) {
+            quota_remove_items(run, &items,
+                               items.count > MANY_ITEMS ? seen_limit - seen_limit / 8 : seen_limit);
         }
-        stamp.bytes = items.bytes;
+        stamp.bytes = quota_scale(found, share.all, share.seen) - (found - items.bytes);
         stamp.scanned_at = (uint64_t)(run->now / 1000000000);
         quota_free_items(&items);
     }
@@ -369,19 +360,4 @@ void quota_enforce(const struct quota_limits *limits, uint64_t written,
         quota_enforce_total(&run, written);
         close(run.root_fd);
     }
-}
-
-void quota_forget(int root_fd)
-{
-    const size_t prefix = strlen(STAMP_PREFIX);
-    DIR *listing = listing_open(root_fd, ".");
-    const char *name;
-    while ((name = listing_next(listing))) {
-        const bool has_prefix = strncmp(name, STAMP_PREFIX, prefix) == 0;
-        const size_t digits = has_prefix ? strspn(name + prefix, "0123456789") : 0;
-        if (digits > 0 && name[prefix + digits] == '\0') {
-            unlinkat(root_fd, name, 0);
-        }
-    }
-    listing_close(listing);
 }

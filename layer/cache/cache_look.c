@@ -205,6 +205,7 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
         writer->listener.looking(writer->listener.user);
     }
     struct call_costs *costs = &writer->costs;
+    driver_cache_ready_guard(writer->caches);
     /* What the program compiles while its caches are read is for the next look. */
     look.mark = cache_schedule_count(&writer->schedule);
     VkPipelineCache collected = VK_NULL_HANDLE;
@@ -260,6 +261,7 @@ static bool cache_writer_recalls_at_end(struct cache_writer *writer)
 void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache device_cache,
                                  const struct cache_schedule_mark *mark)
 {
+    driver_cache_ready_guard(writer->caches);
     struct cache_look look = {
         .is_here = true,
         .is_partial = true,

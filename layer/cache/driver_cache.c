@@ -38,6 +38,15 @@ void driver_cache_leave(const struct driver_caches *caches, const struct crash_c
     }
 }
 
+void driver_cache_ready_guard(const struct driver_caches *caches)
+{
+    if (caches->guard) {
+        const struct crash_call call =
+            crash_guard_raise(caches->guard, CRASH_KEY_READ, CRASH_INSIDE_OTHER);
+        crash_guard_lower(caches->guard, &call);
+    }
+}
+
 VkPipelineCache driver_cache_create(const struct driver_caches *caches, const void *data,
                                     size_t size)
 {

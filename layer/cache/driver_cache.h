@@ -38,6 +38,10 @@ struct crash_call driver_cache_enter(const struct driver_caches *caches, uint64_
                                      enum crash_state state);
 void driver_cache_leave(const struct driver_caches *caches, const struct crash_call *call);
 
+/* Before what is timed: should the disk stand still (fsfreeze), a first store into the crash page
+ * waits here, and is not taken for the driver's time. */
+void driver_cache_ready_guard(const struct driver_caches *caches);
+
 /* A new cache from `size` bytes (0: empty), or VK_NULL_HANDLE. */
 VkPipelineCache driver_cache_create(const struct driver_caches *caches, const void *data,
                                     size_t size);

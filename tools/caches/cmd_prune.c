@@ -11,6 +11,7 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/quota/quota.h"
+#include "common/quota/stamp.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 #include "common/settings/config.h"

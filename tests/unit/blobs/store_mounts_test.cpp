@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disks that are full or read-only, as the kernel makes them: mounts of the test's own, in a mount
 // namespace of its own.
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "disk_fixture.h"
 #include "mounts.h"
@@ -107,6 +109,11 @@ class StoreElsewhere : public testing::Test {
     std::string root() const
     {
         return folder_ + "/root";
+    }
+
+    const std::string &folder() const
+    {
+        return folder_;
     }
 
     template <typename Body> void on_a_disk_without_pages(Body body)
@@ -226,6 +233,45 @@ TEST_F(StoreElsewhere, AMarkerThatCannotBeRemovedSaysNothing)
             EXPECT_EQ(Store(root()).load(), "words");
         }
     });
+}
+
+// A store into a file that is mapped from there would be a SIGBUS.
+TEST_F(StoreElsewhere, AnXfsThatHasShutDownKillsNobody)
+{
+    constexpr int not_here = 77;
+    std::filesystem::create_directory(root());
+    const std::string image = folder() + "/image";
+    const std::string make = "exec 2>/dev/null; truncate -s 400M " + image + " && mkfs.xfs -q " +
+                             image + " && mount -o loop " + image + " " + root();
+    fflush(nullptr);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (std::filesystem::read_symlink("/proc/self/ns/pid") != "pid:[4026531836]" ||
+            unshare(CLONE_NEWNS) != 0 ||
+            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+            system(make.c_str()) != 0) {
+            _exit(not_here);
+        }
+        replace_memory();
+        EXPECT_EQ(Store(root()).commit("words"), STATUS_ok);
+        Store store(root());
+        EXPECT_EQ(store.load(), "words");
+        EXPECT_EQ(pages(), 1U);
+        store.call(4711);
+        sync();
+        const int fd = open(root().c_str(), O_RDONLY | O_DIRECTORY);
+        uint32_t how = 0;
+        EXPECT_EQ(ioctl(fd, _IOR('X', 125, uint32_t), &how), 0); // XFS_IOC_GOINGDOWN
+        close(fd);
+        store.call(4712);
+        _exit(HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == not_here) {
+        GTEST_SKIP() << "a container, no mkfs.xfs, or may not mount here";
+    }
+    EXPECT_EQ(status, 0);
 }
 
 // The page cannot be copied into the marker; if it were lost, every other start would die.

@@ -27,6 +27,51 @@ TEST(LimitsOfAll, TheLongestUnusedGoesFirstWhateverTheProgram)
     EXPECT_TRUE(root.has("app")) << "but not the program's own";
 }
 
+// Some clock was wrong: nobody knows when it was used.
+TEST(LimitsOfAll, WhatWasUsedInTheFutureGoesFirst)
+{
+    Root root;
+    root.add_program("app", 100);
+    root.add("ahead/" + id('a') + ".wpcache", 1000, -900 * day);
+    root.add("ahead/" + id('b') + ".wpcache", 1000, -800 * day);
+    root.add("old/" + id('a') + ".wpcache", 1000, 9 * day);
+    root.add("server/" + id('a') + ".wpcache", 1000, -day / 2); // by its clock
+    root.enforce(unlimited, 3100);
+    EXPECT_FALSE(root.has("ahead/" + id('b') + ".wpcache"));
+    root.forget();
+    root.enforce(unlimited, 2100);
+    EXPECT_FALSE(root.has("ahead"));
+    root.forget();
+    root.enforce(unlimited, 1100);
+    EXPECT_FALSE(root.has("old"));
+    EXPECT_TRUE(root.has("server/" + id('a') + ".wpcache"));
+}
+
+// More folders than one scan may look at: what it sees stands for all of them.
+TEST(LimitsOfAll, OfTooManyFoldersEachScanSeesSome)
+{
+    constexpr size_t folders = 36000, size = 100;
+    Root root;
+    for (size_t i = 0; i < folders; i++) {
+        const std::string folder = root.path + "/app" + std::to_string(i);
+        ASSERT_EQ(mkdir(folder.c_str(), 0700), 0);
+        const std::string file = folder + "/" + id('a') + ".wpcache";
+        const int fd = open(file.c_str(), O_CREAT | O_WRONLY, 0600);
+        ASSERT_EQ(ftruncate(fd, size), 0);
+        close(fd);
+    }
+    const auto left = [&] {
+        return std::distance(std::filesystem::directory_iterator(root.path), {}) - 1; // the stamp
+    };
+    const size_t least = folders * 3 / 4; // of a limit of that many, an eighth more goes
+    root.enforce(unlimited, least * size);
+    const auto first = static_cast<double>(left());
+    EXPECT_LT(first, 0.72 * folders);
+    EXPECT_GT(first, 0.6 * folders);
+    const std::string stamp = root.read_stamp();
+    EXPECT_NEAR(std::stod(stamp.substr(stamp.find(' '))), first * size, 0.02 * folders * size);
+}
+
 TEST(LimitsOfAll, WhatElseAFolderHoldsGoesWithItsLastUse)
 {
     Root root;
