@@ -103,7 +103,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     default:
         operations->check(engine, text, sizeof text);
     }
-    require(strnlen(engine->detail, sizeof engine->detail) < sizeof engine->detail, "a detail");
+    require(strnlen(engine->failure.detail, sizeof engine->failure.detail) <
+                sizeof engine->failure.detail,
+            "a detail");
     engine_value_free(&value);
     operations->close(engine);
     return 0;

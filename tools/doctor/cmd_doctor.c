@@ -143,14 +143,15 @@ static void doctor_check_remote(struct doctor *doctor)
     uint64_t took_ns;
     engine->deadline_ns = clock_now_ns() + DOCTOR_REMOTE_NS;
     const enum status reason = remote_reach(&remote, &took_ns);
+    const char *detail = engine_detail(engine, reason);
     if (reason == STATUS_ok) {
         doctor_tell(doctor, VERDICT_OK, "remote", NULL, "%s answers in %.1f ms", remote.name,
                     (double)took_ns / (double)CLOCK_MS);
     } else {
         doctor_tell(doctor, VERDICT_PROBLEM, "remote",
                     "programs start without it; see 'warmpipe remote check'", "%s: %s (%s)%s%s",
-                    remote.name, status_text(reason), status_id(reason),
-                    engine->detail[0] ? ": " : "", engine->detail);
+                    remote.name, status_text(reason), status_id(reason), *detail ? ": " : "",
+                    detail);
     }
     if (remote.keys.count == 0) {
         doctor_tell(doctor, VERDICT_PROBLEM, "remote",

@@ -97,7 +97,6 @@ static enum lease_state lease_take(struct remote *remote, const char *number, co
                 : reason == STATUS_remote_conflict ? LEASE_HELD
                                                    : LEASE_UNKNOWN;
     }
-    remote->engine->detail[0] = '\0'; /* nobody tells of it */
     return state;
 }
 
@@ -141,7 +140,6 @@ void lease_make_room(struct remote *remote, struct leases *leases)
         }
     }
     leases->count = kept;
-    remote->engine->detail[0] = '\0'; /* nobody tells of it */
 }
 
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,

@@ -158,8 +158,7 @@ struct fetch_item {
     enum fetch_state state;
     enum status reason;
     struct engine_value value;
-    char detail[sizeof(((struct engine *)NULL)->detail)];
-    bool is_of_value;
+    struct engine_failure failure;
 };
 
 struct fetch_thread {
@@ -212,9 +211,7 @@ static void *fetch_run(void *user)
         pthread_mutex_lock(&fetch->lock);
         item->reason = reason;
         item->value = value;
-        memcpy(item->detail, self->engine->detail, sizeof item->detail);
-        item->is_of_value = self->engine->is_of_value;
-        self->engine->detail[0] = '\0';
+        item->failure = self->engine->failure;
         item->state = FETCH_DONE;
         pthread_cond_broadcast(&fetch->changed);
     }
@@ -295,8 +292,7 @@ static enum status fetch_get(struct remote *remote, const char *path, uint64_t l
         if (!is_ours) {
             reason = item->reason;
             *ret_value = item->value;
-            memcpy(engine->detail, item->detail, sizeof engine->detail);
-            engine->is_of_value = item->is_of_value;
+            engine->failure = item->failure;
             fetch->held--;
             fetch->stops |= reason != STATUS_ok && reason != STATUS_no_file;
             is_ours = fetch_may_be_the_connection(reason);

@@ -165,8 +165,9 @@ void remote_note_failure(struct remote *remote)
 
 void remote_complain(struct remote *remote, const char *path, enum status reason)
 {
-    /* A conflict has no details of its own: they would be an earlier answer's. */
-    const char *detail = reason == STATUS_remote_conflict ? "" : remote->engine->detail;
+    /* The details of a conflict would say no more. */
+    const char *detail =
+        reason == STATUS_remote_conflict ? "" : engine_detail(remote->engine, reason);
     const bool has_advice = reason == STATUS_remote_no_conditions && !remote->options.single_writer;
     if (reason != remote->already_told) {
         output_message("%s/%s: %s (%s)%s%s%s", remote->name, path, status_text(reason),
@@ -184,7 +185,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     case STATUS_remote_error:
     case STATUS_remote_bad_answer:
     case STATUS_remote_no_conditions:
-        if (!detail[0] || !remote->engine->is_of_value) {
+        if (!detail[0] || !remote->engine->failure.is_of_value) {
             remote->gone = true; /* the next request would fail alike */
             remote->gone_because = reason;
         }
@@ -192,7 +193,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     default:
         break;
     }
-    remote->engine->detail[0] = '\0';
+    remote->engine->failure.reason = STATUS_ok; /* it is told */
 }
 
 void remote_tell_unmade(struct remote *remote)
@@ -334,7 +335,6 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
     if (remote->options.replace &&
         (remote_is_foreign(reason) || reason == STATUS_remote_rolled_back)) {
         output_reason(reason, "%s/%s: is replaced", remote->name, path);
-        remote->engine->detail[0] = '\0';
         *ret_value = value;
         return STATUS_no_file;
     }
@@ -438,14 +438,10 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
         return engine_of_value(remote->engine, remote_keeps_nothing(remote));
     }
     if (reason == STATUS_no_file || reason == STATUS_remote_rolled_back) {
-        remote->engine->detail[0] = '\0'; /* of a reason that is another's now */
         return STATUS_remote_conflict;
     }
-    if (reason != STATUS_ok) {
+    if (reason != STATUS_ok || head_find_payload(&now, payload) || head_blocks(&now, payload)) {
         return reason;
-    }
-    if (head_find_payload(&now, payload) || head_blocks(&now, payload)) {
-        return STATUS_ok;
     }
     remote->engine->traffic.conflicts++;
     return STATUS_remote_conflict;
@@ -480,9 +476,7 @@ enum status remote_try_conditions(struct remote *remote)
         engine_value_free(&found);
     }
     remote->conditions_known = reason == STATUS_remote_conflict;
-    if (reason != STATUS_ok && reason != STATUS_remote_conflict) {
-        return reason;
-    }
-    remote->engine->detail[0] = '\0'; /* of a reason that is another's now */
-    return remote->conditions_known ? STATUS_ok : STATUS_remote_no_conditions;
+    return remote->conditions_known ? STATUS_ok
+           : reason == STATUS_ok    ? STATUS_remote_no_conditions
+                                    : reason;
 }

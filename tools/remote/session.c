@@ -256,7 +256,6 @@ enum status session_find_heads(struct session *session, const char *const *apps,
         engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, &listing);
     reason = listing.failed ? STATUS_out_of_memory : reason;
     if (reason == STATUS_remote_unsupported && app_count > 0) {
-        remote->engine->detail[0] = '\0';
         output_message("%s: cannot list: of blobs, those of this machine's devices alone are "
                        "looked for",
                        remote->name);

@@ -31,15 +31,16 @@ enum status engine_fail(struct engine *engine, enum status reason, const char *f
 {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(engine->detail, sizeof engine->detail, format, arguments);
+    vsnprintf(engine->failure.detail, sizeof engine->failure.detail, format, arguments);
     va_end(arguments);
-    engine->is_of_value = false;
+    engine->failure.reason = reason;
+    engine->failure.is_of_value = false;
     return reason;
 }
 
 enum status engine_of_value(struct engine *engine, enum status reason)
 {
-    engine->is_of_value = true;
+    engine->failure.is_of_value = true;
     return reason;
 }
 

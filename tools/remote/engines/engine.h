@@ -119,6 +119,13 @@ struct engine_traffic {
     uint64_t conflicts; /* tries to change a head in which another machine was first */
 };
 
+/* The last failure that has details. They are of its reason alone (engine_detail). */
+struct engine_failure {
+    enum status reason;
+    bool is_of_value; /* it is that value's alone; others may go well */
+    char detail[256]; /* for a message: "HTTP 503"; never a secret */
+};
+
 /* What all engines have in common; each begins with it. */
 struct engine {
     const struct engine_operations *operations;
@@ -136,8 +143,7 @@ struct engine {
                               within ENGINE_STOP_MS; NULL: none */
     uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
     bool is_unmade;        /* nothing was ever written there: the folder is not there yet */
-    char detail[256];      /* of the last failure, for a message: "HTTP 503"; never a secret */
-    bool is_of_value;      /* with a detail: it is that value's alone; others may go well */
+    struct engine_failure failure;
 };
 
 /* Open the engine of a URL; most reach out only with the first operation. NULL: out of memory.
@@ -150,6 +156,12 @@ struct engine *engine_redis_open(const struct url *url);
 /* Notes a failure's details and gives `reason`. */
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The details of the last failure, if this is its reason; else "". Borrowed. */
+static inline const char *engine_detail(const struct engine *engine, enum status reason)
+{
+    return engine->failure.reason == reason ? engine->failure.detail : "";
+}
 
 /* Says of the failure just noted that it is that value's alone, and gives `reason`. */
 enum status engine_of_value(struct engine *engine, enum status reason);

@@ -183,7 +183,6 @@ static bool engine_http_heeds_if(struct engine *engine)
             engine_http_write(engine, ENGINE_HTTP_PROBE, "If: ([\"0-warmpipe\"])", "warmpipe\n",
                               strlen("warmpipe\n"));
         http->heeds_if = reason == STATUS_remote_conflict ? HTTP_IF_WORKS : HTTP_IF_IGNORED;
-        engine->detail[0] = '\0';
     }
     return http->heeds_if == HTTP_IF_WORKS;
 }
@@ -257,8 +256,9 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
             return STATUS_ok; /* nothing lies there */
         }
         reason = http_judge(engine, &answer);
-        return reason == STATUS_remote_error || answer.status < 300 ? STATUS_remote_unsupported
-                                                                    : reason;
+        return reason == STATUS_remote_error || answer.status < 300
+                   ? engine_fail(engine, STATUS_remote_unsupported, "HTTP %ld", answer.status)
+                   : reason;
     }
     if (!listing_is_whole(answer.body.data, answer.body.size, "multistatus")) {
         reason = engine_fail(engine, STATUS_remote_bad_answer, "a listing that is cut short");

@@ -198,7 +198,6 @@ static enum status engine_redis_check(struct engine *engine, char *ret_text, siz
         reason = redis_send(engine, 0, &reply, "INFO");
     }
     if (reason == STATUS_remote_forbidden || reason == STATUS_remote_error) {
-        engine->detail[0] = '\0';
         snprintf(ret_text, capacity, "may not be asked (INFO) whether it evicts");
         return STATUS_ok;
     }

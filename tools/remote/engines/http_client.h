@@ -93,7 +93,7 @@ enum status http_send(struct engine *engine, const struct http_request *request,
 /* What a status means that is no success: 404 no_file, 401 and 403 remote_forbidden, 412
  * remote_conflict, 507 remote_full, 429 and 503 remote_busy, a redirection
  * remote_bad_answer, else remote_error, as a 404 of a bucket that is not there. Notes the status in
- * the engine's detail. */
+ * the engine's failure. */
 enum status http_judge(struct engine *engine, const struct http_answer *answer);
 
 /* GET, or HEAD with a limit of 0: the body of a 200, to be freed with engine_value_free; a page of

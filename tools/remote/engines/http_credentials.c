@@ -323,7 +323,7 @@ const char *http_aws_domain(const char *region)
 
 enum status http_credentials_find(struct http_credentials *credentials, struct engine *engine)
 {
-    char detail[sizeof engine->detail];
+    char detail[sizeof engine->failure.detail];
     const struct engine_traffic before = engine->traffic;
     if (credentials->is_known &&
         (credentials->expires == 0 || credentials->expires - CREDENTIALS_EARLY_S > time(NULL))) {
@@ -337,7 +337,7 @@ enum status http_credentials_find(struct http_credentials *credentials, struct e
     engine->traffic.received = before.received;
     engine->silent_ns = 0;
     if (reason != STATUS_ok) {
-        memcpy(detail, engine->detail, sizeof detail);
+        memcpy(detail, engine->failure.detail, sizeof detail);
         engine_fail(engine, reason, "credentials: %s", detail);
     }
     return reason;

@@ -124,11 +124,12 @@ static enum status redis_broken(struct engine *engine)
         context && (context->err == REDIS_ERR_IO) && (errno == EAGAIN || errno == ETIMEDOUT);
     const bool is_nonsense =
         context && (context->err == REDIS_ERR_PROTOCOL || context->err == REDIS_ERR_OOM);
-    engine_fail(engine, STATUS_ok, "%s", context ? context->errstr : "out of memory");
+    const enum status reason = timed_out     ? STATUS_remote_timeout
+                               : is_nonsense ? STATUS_remote_bad_answer
+                                             : STATUS_remote_unreachable;
+    engine_fail(engine, reason, "%s", context ? context->errstr : "out of memory");
     redis_disconnect(engine);
-    return timed_out     ? STATUS_remote_timeout
-           : is_nonsense ? STATUS_remote_bad_answer
-                         : STATUS_remote_unreachable;
+    return reason;
 }
 
 static bool redis_starts(const redisReply *reply, const char *word)

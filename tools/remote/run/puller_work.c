@@ -316,7 +316,6 @@ static void puller_reach_out(struct puller_work *work)
         engine->deadline_ns = clock_now_ns() + puller_ns(work->run->wait_ms) / 10;
         atomic_store(&work->state->is_late, true);
         (void)engine->operations->prepare(engine); /* the first pull tells what fails */
-        engine->detail[0] = '\0';
         work->rest_ns = clock_now_ns() + puller_ns(PULLER_REST_MS);
         atomic_store(&work->state->is_late, false);
     }

@@ -36,22 +36,19 @@ typedef int remote_action(struct session *session, const struct arguments *argum
 static void remote_show_check(struct session *session, struct output *output, const char *check,
                               enum status reason, const char *finding, const char *advice)
 {
-    struct engine *engine = session->remote.engine;
+    const char *detail = engine_detail(session->remote.engine, reason);
     char text[512];
-    snprintf(text, sizeof text, "%s%s%s%s%s%s", reason == STATUS_ok ? finding : status_text(reason),
-             reason == STATUS_ok ? "" : " (", status_id(reason), reason == STATUS_ok ? "" : ")",
-             reason != STATUS_ok && engine->detail[0] ? ": " : "",
-             reason != STATUS_ok ? engine->detail : "");
+    snprintf(text, sizeof text, "%s (%s)%s%s", status_text(reason), status_id(reason),
+             *detail ? ": " : "", detail);
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "check", check);
     output_text(output, "verdict", reason == STATUS_ok ? "ok" : "problem");
-    output_text(output, "finding", text);
+    output_text(output, "finding", reason == STATUS_ok ? finding : text);
     if (reason != STATUS_ok && advice) {
         output_remark(output, "advice", advice);
     }
     output_close(output);
     session->remote.failed = session->remote.failed || reason != STATUS_ok;
-    engine->detail[0] = '\0';
 }
 
 static bool remote_check_reach(struct session *session, struct output *output)
