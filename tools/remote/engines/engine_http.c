@@ -50,15 +50,6 @@ static void engine_http_url(const struct engine *engine, const char *path,
     snprintf(ret_url, ENGINE_HTTP_URL_SIZE, "%s/%s", http->base, path);
 }
 
-static enum status engine_http_send(struct engine *engine, const char *path,
-                                    struct http_request *request, struct http_answer *ret_answer)
-{
-    char url[ENGINE_HTTP_URL_SIZE];
-    engine_http_url(engine, path, url);
-    request->url = url;
-    return http_send(engine, request, ret_answer);
-}
-
 static enum status engine_http_get(struct engine *engine, const char *path, uint64_t limit,
                                    struct engine_value *ret_value)
 {
@@ -83,14 +74,14 @@ static void engine_http_make_parents(struct engine *engine, const char *path)
     const char *root = url + strlen(http->base) - strlen(http->path) + 1;
     bool climbs = true;
     for (const char *slash = strchr(url + strlen(http->base) + 1, '/'); slash;) {
-        struct http_request request = {.method = "MKCOL", .url = folder, .limit = HTTP_PAGE_LIMIT};
-        struct http_answer answer;
+        struct http_request request = {.method = "MKCOL", .url = folder};
+        long status;
         snprintf(folder, sizeof folder, "%.*s/", (int)(slash - url), url);
-        if (http_send(engine, &request, &answer) != STATUS_ok) {
+        http_change(engine, &request, &status);
+        if (status == 0) {
             return;
         }
-        engine_value_free(&answer.body);
-        climbs = climbs && (answer.status == 409 || answer.status == 404);
+        climbs = climbs && (status == 409 || status == 404);
         slash = climbs ? memrchr(root, '/', (size_t)(slash - root)) : strchr(slash + 1, '/');
     }
 }
@@ -99,30 +90,18 @@ static void engine_http_make_parents(struct engine *engine, const char *path)
 static enum status engine_http_write(struct engine *engine, const char *path, const char *condition,
                                      const void *data, size_t size)
 {
-    struct http_answer answer;
-    for (int try = 0;; try++) {
-        struct http_request request = {.method = "PUT",
-                                       .headers = {condition},
-                                       .body = data,
-                                       .body_size = size,
-                                       .limit = HTTP_PAGE_LIMIT};
-        const enum status reason = engine_http_send(engine, path, &request, &answer);
-        if (reason != STATUS_ok) {
-            return reason;
-        }
-        engine_value_free(&answer.body);
-        const bool has_no_parent = answer.status == 409 || (!condition && answer.status == 404);
-        if (!has_no_parent || try > 0) {
-            break;
-        }
+    char url[ENGINE_HTTP_URL_SIZE];
+    struct http_request request = {
+        .method = "PUT", .url = url, .headers = {condition}, .body = data, .body_size = size};
+    long status;
+    engine_http_url(engine, path, url);
+    enum status reason = http_change(engine, &request, &status);
+    if (status == 409 || (!condition && status == 404)) {
         engine_http_make_parents(engine, path);
+        reason = http_change(engine, &request, &status);
     }
-    if (answer.status >= 200 && answer.status < 300) {
-        return STATUS_ok;
-    }
-    const enum status reason = http_judge(engine, &answer);
     return reason == STATUS_no_file
-               ? engine_fail(engine, STATUS_remote_error, "HTTP %ld to a PUT", answer.status)
+               ? engine_fail(engine, STATUS_remote_error, "HTTP %ld to a PUT", status)
                : reason;
 }
 
@@ -239,14 +218,17 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     const struct engine_http *http = (const struct engine_http *)engine;
     static const char body[] = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop>"
                                "<resourcetype/></prop></propfind>";
-    struct http_request request = {.method = "PROPFIND",
-                                   .headers = {"Depth: 1"},
-                                   .body = body,
-                                   .body_size = sizeof body - 1,
-                                   .limit = ENGINE_HTTP_LISTING_LIMIT};
+    char url[ENGINE_HTTP_URL_SIZE];
+    const struct http_request request = {.method = "PROPFIND",
+                                         .url = url,
+                                         .headers = {"Depth: 1"},
+                                         .body = body,
+                                         .body_size = sizeof body - 1,
+                                         .limit = ENGINE_HTTP_LISTING_LIMIT};
     struct http_answer answer;
     char href[URL_SIZE + ENGINE_PATH_SIZE];
-    enum status reason = engine_http_send(engine, folder, &request, &answer);
+    engine_http_url(engine, folder, url);
+    enum status reason = http_send(engine, &request, &answer);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -296,9 +278,10 @@ static enum status engine_http_list(struct engine *engine, const char *prefix, e
 static enum status engine_http_remove(struct engine *engine, const char *path)
 {
     char url[ENGINE_HTTP_URL_SIZE];
-    struct http_request request = {.url = url};
+    struct http_request request = {.method = "DELETE", .url = url};
+    long status;
     engine_http_url(engine, path, url);
-    return http_remove(engine, &request);
+    return http_change(engine, &request, &status);
 }
 
 struct engine *engine_http_open(const struct url *url)

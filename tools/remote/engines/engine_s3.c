@@ -51,38 +51,31 @@ static enum status engine_s3_get(struct engine *engine, const char *path, uint64
     return reason == STATUS_ok ? http_fetch(engine, &request, ret_value) : reason;
 }
 
+static enum status s3_fail_without_bucket(struct engine *engine)
+{
+    return engine_fail(engine, STATUS_remote_error, "there is no such bucket (HTTP 404)");
+}
+
 /* condition NULL: none. */
 static enum status s3_write(struct engine *engine, const char *path, const char *condition,
                             const void *data, size_t size)
 {
     char url[ENGINE_S3_URL_SIZE];
-    struct http_request request = {.method = "PUT",
-                                   .headers = {condition},
-                                   .body = data,
-                                   .body_size = size,
-                                   .limit = HTTP_PAGE_LIMIT};
-    struct http_answer answer;
+    struct http_request request = {
+        .method = "PUT", .headers = {condition}, .body = data, .body_size = size};
+    long status = 0;
     enum status reason = s3_address(engine, path, url, &request);
     if (reason == STATUS_ok) {
-        reason = http_send(engine, &request, &answer);
-    }
-    if (reason != STATUS_ok) {
-        return reason;
-    }
-    engine_value_free(&answer.body);
-    if (answer.status >= 200 && answer.status < 300) {
-        return STATUS_ok;
+        reason = http_change(engine, &request, &status);
     }
     /* 409: another conditional write is under way; 404: what If-Match names was removed. */
-    if (condition && (answer.status == 409 || answer.status == 404)) {
-        return engine_fail(engine, STATUS_remote_conflict, "HTTP %ld", answer.status);
+    if (condition && (status == 409 || status == 404)) {
+        return engine_fail(engine, STATUS_remote_conflict, "HTTP %ld", status);
     }
-    if (answer.status == 501) {
+    if (status == 501) {
         return engine_fail(engine, STATUS_remote_no_conditions, "HTTP 501");
     }
-    return answer.status == 404
-               ? engine_fail(engine, STATUS_remote_error, "there is no such bucket (HTTP 404)")
-               : http_judge(engine, &answer);
+    return status == 404 ? s3_fail_without_bucket(engine) : reason;
 }
 
 static enum status engine_s3_put(struct engine *engine, const char *path, const void *data,
@@ -107,9 +100,10 @@ static enum status engine_s3_swap(struct engine *engine, const char *path,
 static enum status engine_s3_remove(struct engine *engine, const char *path)
 {
     char url[ENGINE_S3_URL_SIZE];
-    struct http_request request = {.url = NULL};
+    struct http_request request = {.method = "DELETE"};
+    long status;
     const enum status reason = s3_address(engine, path, url, &request);
-    return reason == STATUS_ok ? http_remove(engine, &request) : reason;
+    return reason == STATUS_ok ? http_change(engine, &request, &status) : reason;
 }
 
 /* Listing. */
@@ -136,9 +130,7 @@ static enum status s3_list_page(struct engine *engine, const char *query, engine
     }
     if (answer.status != 200) {
         engine_value_free(&answer.body);
-        return answer.status == 404
-                   ? engine_fail(engine, STATUS_remote_error, "there is no such bucket (HTTP 404)")
-                   : http_judge(engine, &answer);
+        return answer.status == 404 ? s3_fail_without_bucket(engine) : http_judge(engine, &answer);
     }
     struct listing keys = listing_over(answer.body.data, answer.body.size);
     while (more && listing_element(&keys, "Key", key, sizeof key)) {

@@ -444,12 +444,12 @@ enum status http_fetch(struct engine *engine, const struct http_request *request
                                 : http_judge(engine, &answer);
 }
 
-enum status http_remove(struct engine *engine, struct http_request *request)
+enum status http_change(struct engine *engine, struct http_request *request, long *ret_status)
 {
     struct http_answer answer;
-    request->method = "DELETE";
     request->limit = HTTP_PAGE_LIMIT;
     const enum status reason = http_send(engine, request, &answer);
+    *ret_status = reason == STATUS_ok ? answer.status : 0;
     if (reason != STATUS_ok) {
         return reason;
     }

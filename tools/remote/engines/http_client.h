@@ -101,8 +101,9 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer);
 enum status http_fetch(struct engine *engine, const struct http_request *request,
                        struct engine_value *ret_value);
 
-/* DELETE of the request's URL; every status but 2xx is judged. */
-enum status http_remove(struct engine *engine, struct http_request *request);
+/* Sends what changes something, and drops the page that is answered. ok: 2xx; every other status,
+ * which is in *ret_status (0: there was no answer), is judged. */
+enum status http_change(struct engine *engine, struct http_request *request, long *ret_status);
 
 /* The domain of AWS's services in a region: those of China have another. */
 const char *http_aws_domain(const char *region);
