@@ -55,9 +55,8 @@ static enum status push_read(struct push *push, struct engine_value *ret_old)
         memset(head, 0, sizeof *head);
         snprintf(head->program, sizeof head->program, "%s", push->app);
         snprintf(head->identity_hex, sizeof head->identity_hex, "%s", push->identity_hex);
-        head->is_recipes = !push->identity_hex[0];
         head->identity = push->local.envelope.identity;
-        reason = head->is_recipes || push->local.size > 0 ? STATUS_ok : STATUS_no_file;
+        reason = !push->identity_hex[0] || push->local.size > 0 ? STATUS_ok : STATUS_no_file;
     }
     return reason;
 }

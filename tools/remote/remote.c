@@ -355,14 +355,6 @@ enum status remote_may_swap(struct remote *remote)
     return remote->options.single_writer ? STATUS_ok : remote_try_conditions(remote);
 }
 
-/* Since the epoch: more than any number of pushes. */
-static uint64_t remote_now_ms(void)
-{
-    struct timespec now = {0, 0};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec < 0 ? 0 : (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old)
 {
@@ -377,7 +369,7 @@ enum status remote_put_head(struct remote *remote, struct head *head,
     head_path(head->program, head->identity_hex, path);
     const uint64_t seen = state_serial(&remote->state, path);
     const bool exists = old->data || old->version[0];
-    const uint64_t now_ms = remote_now_ms();
+    const uint64_t now_ms = clock_read_ns(CLOCK_REALTIME) / CLOCK_MS;
     const bool is_first = head->serial == 0;
     head->serial = (head->serial > seen ? head->serial : seen) + 1;
     head->serial += head->serial % REMOTE_FIRST_STEP == 0; /* that is a first head's */

@@ -13,17 +13,8 @@
 #include "common/base/bytes.h"
 #include "tools/remote/heads/head.h"
 
-#define SIGNATURE_HEX_SIZE (2 * SHA256_SIZE + 1)
-
 /* Headers that are signed: the request's own, and those that are added. */
 #define SIGNATURE_HEADERS 16
-
-static void signature_digest(const void *data, size_t size, char ret_hex[SIGNATURE_HEX_SIZE])
-{
-    uint8_t digest[SHA256_SIZE];
-    sha256(data, size, digest);
-    sodium_bin2hex(ret_hex, SIGNATURE_HEX_SIZE, digest, sizeof digest);
-}
 
 /* The key may lie where the code goes. */
 static void signature_code(const void *key, size_t key_size, const char *text,
@@ -78,7 +69,7 @@ static void signature_put_header(struct bytes *headers, struct bytes *names, con
 /* The digest of the request in the form that is signed. False: out of memory. */
 static bool signature_digest_request(const struct http_request *request,
                                      const struct bytes *headers, const struct bytes *names,
-                                     const char *body_digest, char ret_hex[SIGNATURE_HEX_SIZE])
+                                     const char *body_digest, char ret_hex[OBJECT_NAME_SIZE])
 {
     AUTO(bytes_free) struct bytes text = {0};
     const char *path = strstr(request->url, "://") + 3;
@@ -97,7 +88,7 @@ static bool signature_digest_request(const struct http_request *request,
     bytes_put_text(&text, body_digest);
     const bool is_whole = !text.failed;
     if (is_whole) {
-        signature_digest(text.data, text.size, ret_hex);
+        object_name(text.data, text.size, ret_hex);
     }
     return is_whole;
 }
@@ -105,7 +96,7 @@ static bool signature_digest_request(const struct http_request *request,
 /* The signature of a request that has this digest. `date`: "20300102T030405Z"; `scope` starts with
  * its first eight characters. */
 static void signature_sign(const struct http_credentials *credentials, const char *date,
-                           const char *scope, const char *digest, char ret_hex[SIGNATURE_HEX_SIZE])
+                           const char *scope, const char *digest, char ret_hex[OBJECT_NAME_SIZE])
 {
     char secret[sizeof credentials->secret + 8];
     char day[9];
@@ -119,7 +110,7 @@ static void signature_sign(const struct http_credentials *credentials, const cha
     signature_code(code, sizeof code, "s3", code);
     signature_code(code, sizeof code, "aws4_request", code);
     signature_code(code, sizeof code, text, code);
-    sodium_bin2hex(ret_hex, SIGNATURE_HEX_SIZE, code, sizeof code);
+    sodium_bin2hex(ret_hex, OBJECT_NAME_SIZE, code, sizeof code);
     explicit_bzero(secret, sizeof secret);
 }
 
@@ -134,13 +125,13 @@ bool http_sign(const struct http_request *request, const char *const *lines, tim
     struct tm parts;
     char date[32];
     char scope[128];
-    char digest[SIGNATURE_HEX_SIZE];
+    char digest[OBJECT_NAME_SIZE];
     AUTO(bytes_free) struct bytes headers = {0};
     AUTO(bytes_free) struct bytes names = {0};
     memset(ret_signature, 0, sizeof *ret_signature);
     strftime(date, sizeof date, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &parts));
     snprintf(scope, sizeof scope, "%.8s/%s/s3/aws4_request", date, credentials->region);
-    signature_digest(request->body, request->body_size, digest);
+    object_name(request->body, request->body_size, digest);
     signature_host(request->url, added[0], sizeof added[0]);
     snprintf(added[1], sizeof added[1], "x-amz-content-sha256: %s", digest);
     snprintf(added[2], sizeof added[2], "x-amz-date: %s", date);

@@ -70,7 +70,6 @@ struct head_part {
 
 struct head {
     char program[NAMES_APP_SIZE];
-    bool is_recipes;
     char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
     struct driver_identity identity;    /* for people; what is believed is the one in the file */
     uint64_t serial;                    /* one more with each change, from 1 to HEAD_SERIAL_LAST */

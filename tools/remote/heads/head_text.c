@@ -130,9 +130,9 @@ void head_encode(const struct head *head, struct bytes *text)
 {
     json_put_open(text, NULL, '{');
     json_put_number(text, "format", HEAD_FORMAT);
-    json_put_string(text, "kind", head->is_recipes ? "recipes" : "blob");
+    json_put_string(text, "kind", head->identity_hex[0] ? "blob" : "recipes");
     head_put_fields(text, head_fields, head);
-    if (!head->is_recipes) {
+    if (head->identity_hex[0]) {
         json_put_open(text, "identity", '{');
         head_put_fields(text, head_identity_fields, head);
         json_put_close(text, '}');
@@ -276,7 +276,8 @@ static void head_read_member(struct json_reader *reader, struct json_text key, s
         const uint64_t format = json_read_number(reader);
         reader->failed = reader->failed || format != HEAD_FORMAT;
     } else if (json_text_is(key, "kind")) {
-        head->is_recipes = json_text_is(json_read_string(reader), "recipes");
+        json_read_string(
+            reader); /* the identity says it, and what is written of that is compared */
     } else if (json_text_is(key, "identity")) {
         head_read_object(reader, head_identity_fields, head);
     } else if (json_text_is(key, "parts")) {
@@ -327,8 +328,8 @@ enum status head_parse(const void *text, size_t size, struct head *ret_head)
     json_read_end(&reader);
     const bool has_names =
         names_is_app(ret_head->program) &&
-        (ret_head->is_recipes || (strlen(ret_head->identity_hex) == DIGEST_HEX_SIZE - 1 &&
-                                  names_is_hex(ret_head->identity_hex, DIGEST_HEX_SIZE - 1)));
+        (!ret_head->identity_hex[0] || (strlen(ret_head->identity_hex) == DIGEST_HEX_SIZE - 1 &&
+                                        names_is_hex(ret_head->identity_hex, DIGEST_HEX_SIZE - 1)));
     return !reader.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
                    ret_head->serial <= HEAD_SERIAL_LAST && head_is_canonical(ret_head, text, size)
                ? STATUS_ok
