@@ -88,21 +88,13 @@ static enum status engine_file_get(struct engine *engine, const char *path, uint
 {
     char full[ENGINE_FILE_PATH_SIZE];
     struct engine_value value = {0};
+    struct stat status;
     engine_file_path(engine, path, full);
     engine->traffic.requests++;
     engine->traffic.answers++;
-    struct stat status;
-    if (limit == 0) {
-        const enum status found = access(full, R_OK) == 0 && stat(full, &status) == 0
-                                      ? STATUS_ok
-                                      : engine_file_fail(engine, errno);
-        if (found == STATUS_ok) {
-            *ret_value = (struct engine_value){
-                .age_s = engine_age(time(NULL), status.st_mtim.tv_sec), .has_age = true};
-        }
-        return found == STATUS_no_file ? engine_file_miss(engine) : found;
-    }
-    const enum status reason = file_read_any(full, limit, &value.data, &value.size);
+    const enum status reason = limit ? file_read_any(full, limit, &value.data, &value.size)
+                               : access(full, R_OK) == 0 ? STATUS_ok
+                                                         : engine_file_fail(engine, errno);
     if (reason == STATUS_too_large) {
         return engine_too_large(engine);
     }
