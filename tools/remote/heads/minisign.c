@@ -154,51 +154,6 @@ void minisign_put_secret(struct bytes *text, const struct minisign_secret_key *k
     sodium_memzero(data, sizeof data);
 }
 
-/* remote_bad_key: it is none. It may also stand without its first line, as `minisign -P` takes it.
- */
-static enum status minisign_parse_public(const void *text, size_t size,
-                                         struct minisign_public_key *ret_key)
-{
-    uint8_t data[MINISIGN_PUBLIC_SIZE];
-    if (!minisign_decode_key(text, size, data, sizeof data) || memcmp(data, "Ed", 2) != 0) {
-        return STATUS_remote_bad_key;
-    }
-    memcpy(ret_key->id, data + 2, MINISIGN_ID_SIZE);
-    memcpy(ret_key->key, data + 2 + MINISIGN_ID_SIZE, sizeof ret_key->key);
-    return STATUS_ok;
-}
-
-/* remote_bad_key: it is none, or it has a password. */
-static enum status minisign_parse_secret(const void *text, size_t size,
-                                         struct minisign_secret_key *ret_key)
-{
-    static const uint8_t no_password[2];
-    static const uint8_t no_checksum[32];
-    uint8_t data[MINISIGN_SECRET_SIZE];
-    uint8_t checksum[32];
-    uint8_t public_key[32];
-    uint8_t again[64];
-    if (!minisign_decode_key(text, size, data, sizeof data) || memcmp(data, "Ed", 2) != 0 ||
-        memcmp(data + MINISIGN_SECRET_KDF, no_password, 2) != 0 ||
-        memcmp(data + MINISIGN_SECRET_CHECKSUM_KIND, "B2", 2) != 0) {
-        return STATUS_remote_bad_key;
-    }
-    /* minisign -G -W leaves the checksum out; the key's two halves belong together all the same. */
-    minisign_checksum(data, checksum);
-    const uint8_t *found = data + MINISIGN_SECRET_CHECKSUM;
-    crypto_sign_seed_keypair(public_key, again, data + MINISIGN_SECRET_KEY);
-    const bool whole =
-        (sodium_memcmp(checksum, found, 32) == 0 || sodium_memcmp(no_checksum, found, 32) == 0) &&
-        sodium_memcmp(again, data + MINISIGN_SECRET_KEY, sizeof again) == 0;
-    sodium_memzero(again, sizeof again);
-    if (whole) {
-        memcpy(ret_key->id, data + MINISIGN_SECRET_ID, MINISIGN_ID_SIZE);
-        memcpy(ret_key->key, data + MINISIGN_SECRET_KEY, sizeof ret_key->key);
-    }
-    sodium_memzero(data, sizeof data);
-    return whole ? STATUS_ok : STATUS_remote_bad_key;
-}
-
 /* Digests. */
 
 void object_name(const void *data, size_t size, char ret_name[OBJECT_NAME_SIZE])
@@ -280,35 +235,76 @@ bool minisign_verify(const struct minisign_signature *parts, const struct minisi
 
 /* Key files. */
 
+/* The bytes of a key's file; it may also hold them without its first line, as `minisign -P` takes
+ * them. `exposed`: users whom `mode` means may use the file. remote_bad_key: it is none. */
+static enum status minisign_read_key(const char *path, mode_t mode, enum status exposed,
+                                     uint8_t *ret_data, size_t size)
+{
+    uint8_t *text = NULL;
+    size_t text_size = 0;
+    struct stat status;
+    enum status reason = file_read_any(path, MINISIGN_FILE_LIMIT, &text, &text_size);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    if (stat(path, &status) == 0 && (status.st_mode & mode) != 0) {
+        reason = exposed;
+    } else if (!minisign_decode_key(text, text_size, ret_data, size) ||
+               memcmp(ret_data, "Ed", 2) != 0) {
+        reason = STATUS_remote_bad_key;
+    }
+    sodium_memzero(text, text_size);
+    free(text);
+    return reason;
+}
+
 static enum status minisign_read_public(const char *path, struct minisign_public_key *ret_key)
 {
-    uint8_t *data = NULL;
-    size_t size = 0;
-    struct stat status;
-    enum status reason = file_read_any(path, MINISIGN_FILE_LIMIT, &data, &size);
+    uint8_t data[MINISIGN_PUBLIC_SIZE];
+    const enum status reason =
+        minisign_read_key(path, S_IWOTH, STATUS_file_mode, data, sizeof data);
     if (reason == STATUS_ok) {
-        reason = stat(path, &status) == 0 && (status.st_mode & S_IWOTH) != 0
-                     ? STATUS_file_mode
-                     : minisign_parse_public(data, size, ret_key);
-        free(data);
+        memcpy(ret_key->id, data + 2, MINISIGN_ID_SIZE);
+        memcpy(ret_key->key, data + 2 + MINISIGN_ID_SIZE, sizeof ret_key->key);
     }
     return reason;
+}
+
+/* Whether a secret key has no password, and is whole. */
+static bool minisign_is_secret(const uint8_t data[MINISIGN_SECRET_SIZE])
+{
+    static const uint8_t no_password[2];
+    static const uint8_t no_checksum[32];
+    const uint8_t *found = data + MINISIGN_SECRET_CHECKSUM;
+    uint8_t checksum[32];
+    uint8_t public_key[32];
+    uint8_t again[64];
+    /* minisign -G -W leaves the checksum out; the key's two halves belong together all the same. */
+    minisign_checksum(data, checksum);
+    crypto_sign_seed_keypair(public_key, again, data + MINISIGN_SECRET_KEY);
+    const bool is_whole =
+        memcmp(data + MINISIGN_SECRET_KDF, no_password, 2) == 0 &&
+        memcmp(data + MINISIGN_SECRET_CHECKSUM_KIND, "B2", 2) == 0 &&
+        (sodium_memcmp(checksum, found, 32) == 0 || sodium_memcmp(no_checksum, found, 32) == 0) &&
+        sodium_memcmp(again, data + MINISIGN_SECRET_KEY, sizeof again) == 0;
+    sodium_memzero(again, sizeof again);
+    return is_whole;
 }
 
 /* remote_key_exposed: others may read the secret. */
 static enum status minisign_read_secret(const char *path, struct minisign_secret_key *ret_key)
 {
-    uint8_t *data = NULL;
-    size_t size = 0;
-    struct stat status;
-    enum status reason = file_read_any(path, MINISIGN_FILE_LIMIT, &data, &size);
-    if (reason == STATUS_ok) {
-        reason = stat(path, &status) == 0 && (status.st_mode & S_IRWXO) != 0
-                     ? STATUS_remote_key_exposed
-                     : minisign_parse_secret(data, size, ret_key);
-        sodium_memzero(data, size);
-        free(data);
+    uint8_t data[MINISIGN_SECRET_SIZE];
+    enum status reason =
+        minisign_read_key(path, S_IRWXO, STATUS_remote_key_exposed, data, sizeof data);
+    if (reason == STATUS_ok && !minisign_is_secret(data)) {
+        reason = STATUS_remote_bad_key;
     }
+    if (reason == STATUS_ok) {
+        memcpy(ret_key->id, data + MINISIGN_SECRET_ID, MINISIGN_ID_SIZE);
+        memcpy(ret_key->key, data + MINISIGN_SECRET_KEY, sizeof ret_key->key);
+    }
+    sodium_memzero(data, sizeof data);
     return reason;
 }
 
