@@ -22,56 +22,36 @@
 /* Longest wait for a compaction. */
 #define LOCK_WAIT_MS 10000
 
-static void recipe_tool_ignore_item(const struct inventory_item *item, void *user)
+/* The only program in the root. False after a message. */
+static bool recipe_tool_find_only_app(const struct arguments *arguments, const char *root,
+                                      char ret_app[NAMES_APP_SIZE])
 {
-    (void)item;
-    (void)user;
-}
-
-/* The only program in the root; freed by the caller. NULL after a message. */
-static char *recipe_tool_find_only_app(const struct arguments *arguments, const char *root)
-{
-    struct inventory_apps apps;
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     if (!inventory_apps(root, NULL, INVENTORY_CLOSED, &apps)) {
-        return NULL;
+        return false;
     }
-    /* A folder without our files belongs to no program: 'run --dir' keeps the driver's cache here.
-     */
-    char *app = NULL;
-    size_t count = 0;
-    for (size_t i = 0; i < apps.count; i++) {
-        if (inventory_visit(root, apps.list[i].name, recipe_tool_ignore_item, NULL) &&
-            count++ == 0) {
-            app = strdup(apps.list[i].name);
-        }
+    if (apps.count == 0) {
+        output_message("no program in '%s' yet%s", root,
+                       arguments->verb == &verb_import ? ": name one with --app" : "");
+    } else if (apps.count > 1) {
+        output_message("there are %zu programs in '%s'; name one with --app", apps.count, root);
+    } else {
+        snprintf(ret_app, NAMES_APP_SIZE, "%s", apps.list[0].name);
     }
-    inventory_apps_free(&apps);
-    if (count != 1) {
-        if (count == 0) {
-            output_message("no program in '%s' yet%s", root,
-                           arguments->verb == &verb_import ? ": name one with --app" : "");
-        } else {
-            output_message("there are %zu programs in '%s'; name one with --app", count, root);
-        }
-        free(app);
-        return NULL;
-    }
-    return app;
+    return apps.count == 1;
 }
 
 int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_tool_work *work)
 {
     const char *option = options_value(arguments, "app");
     AUTO_FREE char *root = owned_root;
-    AUTO_FREE char *meant = NULL;
-    if (root && option) {
-        char name[NAMES_APP_SIZE];
-        names_app_folder(&(struct names_program){.app_setting = option}, name);
-        meant = strdup(name);
-    } else if (root) {
-        meant = recipe_tool_find_only_app(arguments, root);
+    char app[NAMES_APP_SIZE];
+    if (option) {
+        names_app_folder(&(struct names_program){.app_setting = option}, app);
     }
-    return meant ? work(arguments, root, meant) : EXIT_USAGE;
+    return root && (option || recipe_tool_find_only_app(arguments, root, app))
+               ? work(arguments, root, app)
+               : EXIT_USAGE;
 }
 
 /* Whether the file ends within a record. In a program's folder that is a write that was cut short;
