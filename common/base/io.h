@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
@@ -48,14 +49,23 @@ ssize_t io_read(int fd, void *data, size_t size, off_t offset);
 void io_close(int fd);
 
 /* What a scope owns: released at its end by this function, which takes the variable's address;
- * closed (a descriptor; -1: none); freed. It is initialized where it is declared. */
+ * closed (a descriptor, -1: none; a stream, NULL: none); freed. It is initialized where it is
+ * declared. */
 #define AUTO(release) __attribute__((cleanup(release)))
 #define AUTO_CLOSE    AUTO(io_auto_close)
+#define AUTO_FCLOSE   AUTO(io_auto_fclose)
 #define AUTO_FREE     AUTO(io_auto_free)
 
 static inline void io_auto_close(const int *fd)
 {
     io_close(*fd);
+}
+
+static inline void io_auto_fclose(FILE *const *stream)
+{
+    if (*stream) {
+        fclose(*stream);
+    }
 }
 
 static inline void io_auto_free(void *pointer)

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "common/base/io.h"
 #include "common/base/status.h"
 
 /* Opens the program folder `name` in `root` and checks that it belongs to the effective user or
@@ -40,6 +41,13 @@ DIR *listing_open(int directory_fd, const char *name);
 const char *listing_next(DIR *listing);
 
 void listing_close(DIR *listing);
+
+/* Closed at the end of its scope, as what AUTO_CLOSE (base/io.h) stands before. */
+#define AUTO_LISTING AUTO(listing_auto_close)
+static inline void listing_auto_close(DIR *const *listing)
+{
+    listing_close(*listing);
+}
 
 /* Opens the regular file `name` for reading. Refuses symbolic links, other file types, foreign
  * owners and files that others can write. The caller closes *ret_fd. */

@@ -90,24 +90,12 @@ struct pruning {
 /* A folder without recipes may be anybody's: not even a lock file is left there. */
 static bool prune_has_segments(const char *root, const char *app)
 {
-    int folder_fd;
-    bool has = true; /* or recipe_prune tells what is wrong */
-    if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
-        DIR *listing = listing_open(folder_fd, ".");
-        has = !listing || recipe_folder_next_segment(listing);
-        listing_close(listing);
-        close(folder_fd);
+    AUTO_CLOSE int folder_fd = -1;
+    if (recipe_folder_open(root, app, false, &folder_fd) != STATUS_ok) {
+        return true; /* recipe_prune tells what is wrong */
     }
-    return has;
-}
-
-/* Where no recipe is left, neither their folder stays nor, if it had nothing else, the program's.
- */
-static void prune_remove_folders(const char *root, const char *app)
-{
-    if (!prune_has_segments(root, app)) {
-        recipe_tool_remove_empty(root, app);
-    }
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
+    return !listing || recipe_folder_next_segment(listing);
 }
 
 static void prune_app(struct pruning *pruning, const char *app)
@@ -128,8 +116,8 @@ static void prune_app(struct pruning *pruning, const char *app)
         pruning->found = true;
         return;
     }
-    if (!pruning->dry_run) {
-        prune_remove_folders(pruning->root, app);
+    if (!pruning->dry_run && !prune_has_segments(pruning->root, app)) {
+        recipe_tool_remove_empty(pruning->root, app); /* and the program's, if it is empty then */
     }
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", app);

@@ -111,7 +111,7 @@ static void inventory_visit_identities(int folder_fd, struct usage *usage,
 
 static void inventory_visit_quarantine(int folder_fd, struct inventory_visitor *visitor)
 {
-    DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
     const char *name;
     struct stat status;
     while ((name = listing_next(listing))) {
@@ -126,16 +126,14 @@ static void inventory_visit_quarantine(int folder_fd, struct inventory_visitor *
             inventory_tell(visitor, &item);
         }
     }
-    listing_close(listing);
 }
 
 static bool inventory_has_quarantined(int folder_fd)
 {
-    DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, QUARANTINE_FOLDER);
     const char *name = NULL;
     while ((name = listing_next(listing)) && !names_is_quarantined(name)) {
     }
-    listing_close(listing);
     return name;
 }
 

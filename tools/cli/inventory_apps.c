@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
@@ -109,10 +110,7 @@ static void inventory_drop_obstacles(struct inventory_apps *apps)
 static bool inventory_is_our_name(const char *name)
 {
     char identity[DIGEST_HEX_SIZE];
-    const size_t length = strlen(name);
-    const size_t suffix = strlen(CACHE_SUFFIX);
-    return names_classify(name, identity) != NAME_FOREIGN ||
-           (length > suffix && strcmp(name + length - suffix, CACHE_SUFFIX) == 0) ||
+    return names_classify(name, identity) != NAME_FOREIGN || text_ends_in(name, CACHE_SUFFIX) ||
            strcmp(name, RECIPE_FOLDER) == 0 ||
            strncmp(name, RECIPE_FOLDER ".v", strlen(RECIPE_FOLDER ".v")) == 0 ||
            strcmp(name, QUARANTINE_FOLDER) == 0 || strcmp(name, PROGRAM_FILE_NAME) == 0;
@@ -136,13 +134,12 @@ static enum inventory_kind inventory_kind_of_folder(int root_fd, const char *nam
 static enum inventory_kind inventory_kind_at(int root_fd, const char *name)
 {
     struct stat status;
-    DIR *listing = listing_open(root_fd, name);
+    AUTO_LISTING DIR *listing = listing_open(root_fd, name);
     const bool is_folder = listing || fstatat(root_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0 ||
                            S_ISDIR(status.st_mode);
     const enum inventory_kind kind = listing     ? inventory_kind_of_folder(root_fd, name, listing)
                                      : is_folder ? INVENTORY_CLOSED
                                                  : INVENTORY_OBSTACLE;
-    listing_close(listing);
     /* The drivers' folder may be closed: it is another user's then. */
     return kind != INVENTORY_PROGRAM && strcmp(name, INVENTORY_DRIVER_FOLDER) == 0
                ? INVENTORY_FOREIGN
@@ -184,14 +181,13 @@ bool inventory_apps(const char *root, const char *app, enum inventory_kind least
     if (app) {
         names_app_folder(&(struct names_program){.app_setting = app}, only);
     }
-    DIR *listing = opendir(root);
+    AUTO_LISTING DIR *listing = opendir(root);
     if (!listing && errno != ENOENT) {
         output_message("cannot open '%s': %s", root, strerror(errno));
         return false;
     }
     const bool enough_memory =
         inventory_list(listing, only, app ? INVENTORY_OBSTACLE : least, &apps);
-    listing_close(listing);
     if (!enough_memory) {
         output_message("out of memory");
         inventory_apps_free(&apps);

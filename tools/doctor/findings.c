@@ -22,24 +22,22 @@ void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check,
         [VERDICT_NOTE] = "note",
         [VERDICT_PROBLEM] = "problem",
     };
-    char *finding = NULL;
+    AUTO_FREE char *finding = NULL;
     va_list arguments;
     va_start(arguments, format);
-    int length = vasprintf(&finding, format, arguments);
+    const int length = vasprintf(&finding, format, arguments);
     va_end(arguments);
+    finding = length < 0 ? NULL : finding;
     output_open(&doctor->output, NULL, OUTPUT_ROW);
     output_text(&doctor->output, "check", check);
     output_text(&doctor->output, "verdict", words[verdict]);
-    output_text(&doctor->output, "finding", length < 0 ? format : finding);
+    output_text(&doctor->output, "finding", finding ? finding : format);
     if (advice) {
         output_remark(&doctor->output, "advice", advice);
     }
     output_close(&doctor->output);
     doctor->told[verdict]++;
     progress_add("thing");
-    if (length >= 0) {
-        free(finding);
-    }
 }
 
 static void doctor_child_main(void (*work)(void *answer, const void *task), const void *task,

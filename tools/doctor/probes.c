@@ -184,16 +184,13 @@ static void probes_read_state(const char *directory, char *ret_state, size_t siz
     char line[4096];
     snprintf(path, sizeof path, "%s/stats", directory);
     ret_state[0] = '\0';
-    FILE *file = fopen(path, "re");
+    AUTO_FCLOSE FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file)) {
         const char *state = strstr(line, key);
         if (state) {
             state += sizeof key - 1;
             snprintf(ret_state, size, "%.*s", (int)strcspn(state, "\""), state);
         }
-    }
-    if (file) {
-        fclose(file);
     }
 }
 

@@ -204,15 +204,12 @@ static int storage_mount_of(const char *path)
 {
     AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
     AUTO_FREE char *name = output_format("/proc/self/fdinfo/%d", fd);
-    FILE *file = name ? fopen(name, "re") : NULL;
+    AUTO_FCLOSE FILE *file = name ? fopen(name, "re") : NULL;
     AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     int mount = -1;
     while (file && getline(&line, &capacity, file) >= 0) {
         sscanf(line, "mnt_id: %d", &mount);
-    }
-    if (file) {
-        fclose(file);
     }
     return mount;
 }
@@ -221,7 +218,7 @@ static int storage_mount_of(const char *path)
 static bool storage_is_on_nameless(const char *path)
 {
     const int mount = storage_mount_of(path);
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    AUTO_FCLOSE FILE *mounts = fopen("/proc/self/mountinfo", "re");
     AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     bool nameless = false;
@@ -229,9 +226,6 @@ static bool storage_is_on_nameless(const char *path)
         int number = -1;
         nameless |=
             sscanf(line, "%d", &number) == 1 && number == mount && storage_is_nameless(line);
-    }
-    if (mounts) {
-        fclose(mounts);
     }
     return nameless;
 }

@@ -147,7 +147,7 @@ static void import_note_unfinished(const char *root, const char *app)
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return;
     }
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     char identity[DIGEST_HEX_SIZE];
     const char *name;
     while (listing && (name = listing_next(listing))) {
@@ -155,7 +155,6 @@ static void import_note_unfinished(const char *root, const char *app)
             unfinished_set(folder_fd, identity, true);
         }
     }
-    listing_close(listing);
 }
 
 /* False after a message. */

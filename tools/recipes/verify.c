@@ -80,14 +80,13 @@ static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, co
 static bool verify_add_files(struct verify_recipes *recipes, int directory_fd, const char *only)
 {
     bool enough_memory = !only || verify_add_file(recipes, directory_fd, only, true);
-    DIR *listing = listing_open(directory_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     const char *name;
     while (enough_memory && (name = listing_next(listing))) {
         if (verify_recipes_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
             enough_memory = verify_add_file(recipes, directory_fd, name, !only);
         }
     }
-    listing_close(listing);
     return enough_memory;
 }
 

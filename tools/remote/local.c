@@ -271,7 +271,7 @@ void local_identities_add_wanted(const char *root, const char *app, time_t age_s
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return;
     }
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const time_t now = time(NULL);
     const char *name;
     while ((name = listing_next(listing))) {
@@ -283,5 +283,4 @@ void local_identities_add_wanted(const char *root, const char *app, time_t age_s
             local_identities_add(identities, hex);
         }
     }
-    listing_close(listing);
 }

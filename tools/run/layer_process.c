@@ -154,8 +154,8 @@ static FILE *bypass_open(pid_t process, const char *name)
  * maps drivers before layers, so one look proves nothing. False where /proc shows nothing. */
 static bool bypass_look(pid_t process, struct bypass *ret_bypass)
 {
-    FILE *maps = bypass_open(process, "maps");
-    char *line = NULL;
+    AUTO_FCLOSE FILE *maps = bypass_open(process, "maps");
+    AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     bool has_layer = false;
     bool has_driver = false;
@@ -173,10 +173,6 @@ static bool bypass_look(pid_t process, struct bypass *ret_bypass)
             snprintf(ret_bypass->driver, sizeof ret_bypass->driver, "%s", name);
             has_driver = true;
         }
-    }
-    free(line);
-    if (maps) {
-        fclose(maps);
     }
     return has_driver && !has_layer;
 }
@@ -233,7 +229,7 @@ static bool bypass_adopts(void)
  * starts programs waits for those alone). */
 static bool bypass_is_reaped(void)
 {
-    FILE *status = bypass_open(1, "status");
+    AUTO_FCLOSE FILE *status = bypass_open(1, "status");
     AUTO_FREE char *line = NULL;
     size_t capacity = 0;
     bool has_threads = false;
@@ -245,11 +241,7 @@ static bool bypass_is_reaped(void)
             minded |= strtoull(line + 7, NULL, 16);
         }
     }
-    if (!status) {
-        return true;
-    }
-    fclose(status);
-    return !has_threads && (minded >> (SIGCHLD - 1) & 1);
+    return !status || (!has_threads && (minded >> (SIGCHLD - 1) & 1));
 }
 
 void bypass_watch(void)
@@ -280,8 +272,8 @@ void bypass_watch(void)
 /* By the environment that the process was started with. */
 static bool bypass_wants_layer(pid_t process)
 {
-    FILE *environment = bypass_open(process, "environ");
-    char *variable = NULL;
+    AUTO_FCLOSE FILE *environment = bypass_open(process, "environ");
+    AUTO_FREE char *variable = NULL;
     size_t capacity = 0;
     bool wanted = false;
     bool disabled = false;
@@ -290,16 +282,12 @@ static bool bypass_wants_layer(pid_t process)
                   (strncmp(variable, "VK_", 3) == 0 && strstr(variable, LAYER_NAME));
         disabled |= strncmp(variable, "WARMPIPE_DISABLE=", 17) == 0;
     }
-    free(variable);
-    if (environment) {
-        fclose(environment);
-    }
     return wanted && !disabled;
 }
 
 void bypass_find(void (*tell)(pid_t process, const struct bypass *bypass, void *user), void *user)
 {
-    DIR *folder = opendir("/proc");
+    AUTO_LISTING DIR *folder = opendir("/proc");
     struct bypass bypass;
     for (const char *name; (name = listing_next(folder));) {
         const pid_t process = (pid_t)strtol(name, NULL, 10);
@@ -310,5 +298,4 @@ void bypass_find(void (*tell)(pid_t process, const struct bypass *bypass, void *
             }
         }
     }
-    listing_close(folder);
 }

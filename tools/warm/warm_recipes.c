@@ -37,7 +37,7 @@ static bool warm_recipes_open_file(struct warm_recipes *recipes, const char *pat
 
 static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *path)
 {
-    DIR *folder = opendir(path);
+    AUTO_LISTING DIR *folder = opendir(path);
     if (!folder && errno == ENOTDIR) {
         return warm_recipes_open_file(recipes, path, false);
     }
@@ -52,7 +52,6 @@ static bool warm_recipes_open_path(struct warm_recipes *recipes, const char *pat
         fine = file && (stat(file, &status) != 0 || !S_ISREG(status.st_mode) ||
                         warm_recipes_open_file(recipes, file, true));
     }
-    listing_close(folder);
     return fine;
 }
 

@@ -241,7 +241,7 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
 {
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, folder, full);
-    DIR *listing = opendir(full);
+    AUTO_LISTING DIR *listing = opendir(full);
     if (!listing) {
         *reason = errno == ENOENT ? *reason : engine_file_fail(engine, errno);
         return true;
@@ -266,7 +266,6 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
     if (errno != 0) {
         *reason = engine_file_fail(engine, errno); /* a part of it would count as all */
     }
-    listing_close(listing);
     return more;
 }
 
@@ -289,7 +288,7 @@ static void engine_file_sweep_folder(struct engine *engine, const char *folder, 
 {
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, folder, full);
-    DIR *listing = opendir(full);
+    AUTO_LISTING DIR *listing = opendir(full);
     const time_t now = time(NULL);
     for (const char *name; (name = listing_next(listing));) {
         char path[ENGINE_PATH_SIZE];
@@ -307,7 +306,6 @@ static void engine_file_sweep_folder(struct engine *engine, const char *folder, 
             unlinkat(dirfd(listing), name, 0);
         }
     }
-    listing_close(listing);
 }
 
 static void engine_file_sweep(struct engine *engine, uint64_t age_s)

@@ -347,7 +347,7 @@ static bool minisign_add_folder(struct minisign_keys *keys)
 {
     AUTO_FREE char *base = options_base("XDG_CONFIG_HOME", ".config");
     AUTO_FREE char *folder = base ? output_format("%s/warmpipe/trusted", base) : NULL;
-    DIR *listing = folder ? opendir(folder) : NULL;
+    AUTO_LISTING DIR *listing = folder ? opendir(folder) : NULL;
     struct stat status = {0};
     bool added = !listing || (fstat(dirfd(listing), &status) == 0 &&
                               (!minisign_is_open(&status) || (status.st_mode & S_ISVTX) != 0));
@@ -360,7 +360,6 @@ static bool minisign_add_folder(struct minisign_keys *keys)
         added = path && (!text_ends_in(name, ".pub") || !minisign_is_believed(&status, path) ||
                          minisign_add_key(path, keys));
     }
-    listing_close(listing);
     return added;
 }
 

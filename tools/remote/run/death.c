@@ -131,7 +131,7 @@ void death_judge(struct session *session, const char *app, uint64_t since, bool 
     if (file_open_directory(session->root, app, false, &folder_fd) != STATUS_ok) {
         return;
     }
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         char identity_hex[DIGEST_HEX_SIZE];
@@ -142,5 +142,4 @@ void death_judge(struct session *session, const char *app, uint64_t since, bool 
             marker_folder_close(&folder);
         }
     }
-    listing_close(listing);
 }

@@ -213,7 +213,7 @@ static uint64_t puller_asked_at(int folder_fd, const char *name)
 static bool puller_is_second(const struct puller_work *work, const char *own_name,
                              const char *own_hex, uint64_t asked_at)
 {
-    DIR *listing = listing_open(work->folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(work->folder_fd, ".");
     const char *name;
     bool is_second = false;
     while (!is_second && (name = listing_next(listing))) {
@@ -229,7 +229,6 @@ static bool puller_is_second(const struct puller_work *work, const char *own_nam
                     (at < asked_at || (at == asked_at && strcmp(token, work->token) < 0)) &&
                     asked_is_served(work->folder_fd, token);
     }
-    listing_close(listing);
     return is_second;
 }
 
@@ -259,7 +258,7 @@ static bool puller_is_turn(struct puller_work *work, const char *name, const cha
 
 static void puller_answer_all(struct puller_work *work)
 {
-    DIR *listing = listing_open(work->folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(work->folder_fd, ".");
     const char *name;
     work->stands_back = false;
     while ((name = listing_next(listing))) {
@@ -272,7 +271,6 @@ static void puller_answer_all(struct puller_work *work)
             }
         }
     }
-    listing_close(listing);
 }
 
 /* Milliseconds until there is something to do without a change; -1: there is nothing. */

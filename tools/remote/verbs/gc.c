@@ -137,7 +137,7 @@ static enum status gc_read_head(struct remote *remote, const char *path, struct 
 /* Lines of a time and a name; one that is not ends them. */
 static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
 {
-    struct engine_value value = {0};
+    AUTO(engine_value_free) struct engine_value value = {0};
     const enum status reason =
         remote->engine->operations->get(remote->engine, GC_NOTES, GC_LIMIT, &value);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
@@ -146,14 +146,10 @@ static bool gc_read_notes(struct remote *remote, struct gc_objects *notes)
     }
     char name[HEAD_FILE_SIZE];
     uint64_t since;
-    FILE *lines = value.size > 0 ? fmemopen(value.data, value.size, "r") : NULL;
+    AUTO_FCLOSE FILE *lines = value.size > 0 ? fmemopen(value.data, value.size, "r") : NULL;
     while (lines && fscanf(lines, "%" SCNu64 " %81s", &since, name) == 2) {
         gc_add(notes, name, since);
     }
-    if (lines) {
-        fclose(lines);
-    }
-    engine_value_free(&value);
     gc_sort(notes);
     return !notes->failed;
 }
