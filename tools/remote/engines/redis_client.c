@@ -163,15 +163,10 @@ static enum status redis_judge(struct engine *engine, const redisReply *reply)
 static bool redis_await(struct engine *engine, short events, uint64_t since_ns, size_t moved)
 {
     redisContext *context = redis_client_of(engine)->context;
-    const uint64_t until_ns = since_ns + (REDIS_WAIT_MS + moved / REDIS_BYTES_PER_MS) * CLOCK_MS;
     const struct timeval most = {REDIS_LOOK_MS / 1000, 0};
-    struct pollfd polled = {.fd = context->fd, .events = events};
-    int found = 0;
     redisSetTimeout(context, most);
-    while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
-        found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
-    }
-    return found > 0;
+    return redis_poll(engine, context->fd, events,
+                      since_ns + (REDIS_WAIT_MS + moved / REDIS_BYTES_PER_MS) * CLOCK_MS);
 }
 
 static enum status redis_late(struct engine *engine)
@@ -319,15 +314,15 @@ enum status redis_connect(struct engine *engine)
 static enum status redis_ask(struct engine *engine, const struct redis_command *command,
                              uint64_t limit, redisReply **ret_reply)
 {
-    const bool is_old = redis_client_of(engine)->context;
-    enum status reason = redis_connect(engine);
-    if (reason == STATUS_ok) {
-        reason = redis_exchange(engine, command, limit, ret_reply);
-    }
-    if (reason == STATUS_remote_unreachable && is_old) {
+    bool again;
+    enum status reason;
+    do {
+        again = redis_client_of(engine)->context;
         reason = redis_connect(engine);
-        reason = reason == STATUS_ok ? redis_exchange(engine, command, limit, ret_reply) : reason;
-    }
+        if (reason == STATUS_ok) {
+            reason = redis_exchange(engine, command, limit, ret_reply);
+        }
+    } while (reason == STATUS_remote_unreachable && again);
     return reason;
 }
 

@@ -51,6 +51,9 @@ unsigned redis_moves(const struct engine *engine);
 /* Who waits looks at the time as often, milliseconds: a signal may have cut it. */
 #define REDIS_LOOK_MS 1000
 
+/* Waits until the descriptor is ready for `events`. False: that or the engine's time is over. */
+bool redis_poll(struct engine *engine, int fd, short events, uint64_t until_ns);
+
 /* Looks up the host and connects, for most_ms at most. remote_timeout: that was not done in time,
  * and the engine has the details. ok: *ret_context tells how it went, NULL if memory was short, and
  * errno why a system call failed; freed with redisFree. */

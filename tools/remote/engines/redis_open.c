@@ -62,17 +62,14 @@ static bool redis_open_start(const char *host, int port, struct timeval wait, in
     return true;
 }
 
-/* False: time is over. */
-static bool redis_open_await(struct engine *engine, int fd, unsigned most_ms,
-                             struct redis_opened *ret_opened)
+bool redis_poll(struct engine *engine, int fd, short events, uint64_t until_ns)
 {
-    const uint64_t until_ns = clock_now_ns() + most_ms * CLOCK_MS;
-    struct pollfd polled = {.fd = fd, .events = POLLIN};
+    struct pollfd polled = {.fd = fd, .events = events};
     int found = 0;
     while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
         found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
     }
-    return found > 0 && read(fd, ret_opened, sizeof *ret_opened) == sizeof *ret_opened;
+    return found > 0;
 }
 
 enum status redis_open(struct engine *engine, const char *host, int port, unsigned most_ms,
@@ -81,19 +78,17 @@ enum status redis_open(struct engine *engine, const char *host, int port, unsign
     const unsigned left = engine_time_left(engine, most_ms);
     const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
     struct redis_opened opened = {.context = NULL};
-    int ends[2];
+    int ends[2] = {-1, -1};
     bool is_open = true;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-        opened = redis_open_here(host, port, wait);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 &&
+        redis_open_start(host, port, wait, ends[1])) {
+        is_open = redis_poll(engine, ends[0], POLLIN, clock_now_ns() + most_ms * CLOCK_MS) &&
+                  read(ends[0], &opened, sizeof opened) == sizeof opened;
     } else {
-        if (redis_open_start(host, port, wait, ends[1])) {
-            is_open = redis_open_await(engine, ends[0], most_ms, &opened);
-        } else {
-            close(ends[1]);
-            opened = redis_open_here(host, port, wait);
-        }
-        close(ends[0]);
+        io_close(ends[1]);
+        opened = redis_open_here(host, port, wait);
     }
+    io_close(ends[0]);
     *ret_context = opened.context;
     errno = opened.error;
     return is_open ? STATUS_ok
