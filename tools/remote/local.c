@@ -32,6 +32,20 @@ void local_blob_free(struct local_blob *blob)
     *blob = (struct local_blob){0};
 }
 
+/* Makes every check of what is in memory; fills in the envelope and the payload. */
+static enum status local_check(const uint8_t *data, size_t size, const char *identity_hex,
+                               struct envelope *ret_envelope, char ret_payload[OBJECT_NAME_SIZE])
+{
+    char found[DIGEST_HEX_SIZE];
+    const enum status reason = envelope_validate(data, size, NULL, ret_envelope);
+    if (reason != STATUS_ok) {
+        return reason;
+    }
+    digest_format(identity_digest(&ret_envelope->identity), found);
+    object_name(ret_envelope->blob, ret_envelope->blob_size, ret_payload);
+    return strcmp(found, identity_hex) == 0 ? STATUS_ok : STATUS_renamed;
+}
+
 enum status local_read_part(int folder_fd, const char *identity_hex, const char *name,
                             struct local_blob *ret_blob)
 {
@@ -39,15 +53,9 @@ enum status local_read_part(int folder_fd, const char *identity_hex, const char 
     snprintf(blob.name, sizeof blob.name, "%s", name);
     enum status reason = file_read(folder_fd, name, OBJECT_LIMIT, &blob.memory, &blob.size);
     if (reason == STATUS_ok) {
-        reason = envelope_validate(blob.memory, blob.size, NULL, &blob.envelope);
+        reason = local_check(blob.memory, blob.size, identity_hex, &blob.envelope, blob.payload);
     }
     if (reason == STATUS_ok) {
-        char found[DIGEST_HEX_SIZE];
-        digest_format(identity_digest(&blob.envelope.identity), found);
-        reason = strcmp(found, identity_hex) == 0 ? STATUS_ok : STATUS_renamed;
-    }
-    if (reason == STATUS_ok) {
-        object_name(blob.envelope.blob, blob.envelope.blob_size, blob.payload);
         *ret_blob = blob;
     } else {
         local_blob_free(&blob);
@@ -185,16 +193,10 @@ enum status local_take(const char *root, const char *app, const char *identity_h
 {
     struct envelope envelope;
     char found[OBJECT_NAME_SIZE];
-    char hex[DIGEST_HEX_SIZE];
-    enum status reason = envelope_validate(data, size, NULL, &envelope);
+    enum status reason = local_check(data, size, identity_hex, &envelope, found);
     if (reason != STATUS_ok) {
         return reason;
     }
-    digest_format(identity_digest(&envelope.identity), hex);
-    if (strcmp(hex, identity_hex) != 0) {
-        return STATUS_renamed;
-    }
-    object_name(envelope.blob, envelope.blob_size, found);
     if (strcmp(found, payload) != 0) {
         return STATUS_remote_bad_object;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/heads/head.h"
 
+#include <endian.h>
 #include <sodium.h>
 #include <stdbool.h>
 #include <string.h>
@@ -72,13 +73,6 @@ SHA256_TARGET static void sha256_block(struct sha256_state *state, const uint8_t
     state->cdgh = _mm_add_epi32(cdgh, before.cdgh);
 }
 
-static void sha256_put_word(uint32_t word, uint8_t *ret_bytes)
-{
-    for (int i = 0; i < 4; i++) {
-        ret_bytes[i] = (uint8_t)(word >> (24 - 8 * i));
-    }
-}
-
 SHA256_TARGET static void sha256_with_instructions(const uint8_t *data, size_t size,
                                                    uint8_t ret_digest[SHA256_SIZE])
 {
@@ -88,6 +82,7 @@ SHA256_TARGET static void sha256_with_instructions(const uint8_t *data, size_t s
     };
     uint8_t end[2 * SHA256_BLOCK] = {0};
     uint32_t words[8];
+    const uint64_t bits = htobe64((uint64_t)size << 3);
     const size_t rest = size % SHA256_BLOCK;
     const size_t end_size = rest + 9 > SHA256_BLOCK ? sizeof end : SHA256_BLOCK;
     for (size_t at = 0; at + SHA256_BLOCK <= size; at += SHA256_BLOCK) {
@@ -97,8 +92,7 @@ SHA256_TARGET static void sha256_with_instructions(const uint8_t *data, size_t s
         memcpy(end, data + (size - rest), rest);
     }
     end[rest] = 0x80;
-    sha256_put_word((uint32_t)((uint64_t)size >> 29), end + end_size - 8);
-    sha256_put_word((uint32_t)((uint64_t)size << 3), end + end_size - 4);
+    memcpy(end + end_size - sizeof bits, &bits, sizeof bits);
     for (size_t at = 0; at < end_size; at += SHA256_BLOCK) {
         sha256_block(&state, end + at);
     }
@@ -106,7 +100,8 @@ SHA256_TARGET static void sha256_with_instructions(const uint8_t *data, size_t s
     _mm_storeu_si128((__m128i_u *)(words + 4), state.cdgh);
     static const int places[8] = {3, 2, 7, 6, 1, 0, 5, 4}; /* of a, b, c … in them */
     for (int i = 0; i < 8; i++) {
-        sha256_put_word(words[places[i]], ret_digest + (ptrdiff_t)4 * i);
+        const uint32_t word = htobe32(words[places[i]]);
+        memcpy(ret_digest + (ptrdiff_t)4 * i, &word, sizeof word);
     }
 }
 

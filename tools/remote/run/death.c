@@ -70,17 +70,11 @@ static enum status death_put_away(struct session *session, const char *app,
     return local_put_away(session->root, app, blob, folder, &note);
 }
 
-/* As death_judge has it. */
-struct death_search {
-    uint64_t since;
-    bool crashed;
-};
-
 /* Of files that were merged at once the parts are looked at first; the file beside them is what
  * this machine would rather keep. */
 static void death_judge_identity(struct session *session, const char *app, int folder_fd,
                                  const char *identity_hex, const struct marker_folder *folder,
-                                 const struct death_search *search)
+                                 uint64_t since, bool crashed)
 {
     struct remote *remote = &session->remote;
     struct parts files = {0};
@@ -103,9 +97,9 @@ static void death_judge_identity(struct session *session, const char *app, int f
             trial_find(folder_fd, folder->name, blob.envelope.generation, &trial) == STATUS_ok;
         const bool is_theirs = on_trial || (read == STATUS_ok && state_has(&taken, blob.payload));
         /* What one on trial holds nobody here knows: another machine has compiled it. */
-        const bool any_call = search->crashed && on_trial;
+        const bool any_call = crashed && on_trial;
         const struct marker_record *dead =
-            is_theirs ? death_of(folder, &blob, search->since, any_call) : NULL;
+            is_theirs ? death_of(folder, &blob, since, any_call) : NULL;
         if (dead) {
             const enum status reason = death_put_away(session, app, &blob, folder, dead, &trial);
             const enum status told = reason == STATUS_ok ? STATUS_quarantined : reason;
@@ -126,7 +120,6 @@ static void death_judge_identity(struct session *session, const char *app, int f
 
 void death_judge(struct session *session, const char *app, uint64_t since, bool crashed)
 {
-    const struct death_search search = {since, crashed};
     AUTO_CLOSE int folder_fd = -1;
     if (file_open_directory(session->root, app, false, &folder_fd) != STATUS_ok) {
         return;
@@ -138,7 +131,7 @@ void death_judge(struct session *session, const char *app, uint64_t since, bool 
         if (names_classify(name, identity_hex) == NAME_LOADING) {
             struct marker_folder folder;
             marker_folder_open(folder_fd, name, &folder);
-            death_judge_identity(session, app, folder_fd, identity_hex, &folder, &search);
+            death_judge_identity(session, app, folder_fd, identity_hex, &folder, since, crashed);
             marker_folder_close(&folder);
         }
     }

@@ -56,23 +56,9 @@ static void run_check_state(const struct run_remote *run)
 
 /* The program. */
 
-static const int run_signals[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
-
-/* Those that somebody sends who wants an end. */
-static bool run_is_stop(int signal)
-{
-    return signal == SIGTERM || signal == SIGINT || signal == SIGQUIT;
-}
-
-static void run_stops(sigset_t *ret_signals)
-{
-    sigemptyset(ret_signals);
-    for (size_t i = 0; i < sizeof run_signals / sizeof run_signals[0]; i++) {
-        if (run_is_stop(run_signals[i])) {
-            sigaddset(ret_signals, run_signals[i]);
-        }
-    }
-}
+/* Signals that are handed on to it: those that somebody sends who wants an end come first. */
+#define RUN_STOPS 3
+static const int run_signals[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2};
 
 /* A terminal continues this process and the program together, but one of them first. */
 #define RUN_CONTINUE_MS 50
@@ -108,7 +94,8 @@ static void run_stop_with(pid_t child)
 /* Waits for the end of the child, and hands on what others send; what a terminal sends it gets by
  * itself. As the first process of a container it reaps the orphans. *ret_stopped_ns: when somebody
  * wanted its end at last; 0: nobody. */
-static int run_wait(pid_t child, const sigset_t *signals, uint64_t *ret_stopped_ns)
+static int run_wait(pid_t child, const sigset_t *signals, const sigset_t *stops,
+                    uint64_t *ret_stopped_ns)
 {
     const int status = 1 << 8; /* an end that nobody tells is no success */
     for (;;) {
@@ -122,7 +109,7 @@ static int run_wait(pid_t child, const sigset_t *signals, uint64_t *ret_stopped_
         }
         run_stop_with(child);
         const int signal = sigwaitinfo(signals, &info);
-        if (run_is_stop(signal)) {
+        if (signal > 0 && sigismember(stops, signal)) {
             *ret_stopped_ns = clock_now_ns();
         }
         const bool is_of_terminal =
@@ -231,10 +218,14 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
     sigset_t before;
     struct sigaction action_before;
     struct puller puller;
+    sigemptyset(&stops);
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
     for (size_t i = 0; i < sizeof run_signals / sizeof run_signals[0]; i++) {
         sigaddset(&signals, run_signals[i]);
+        if (i < RUN_STOPS) {
+            sigaddset(&stops, run_signals[i]);
+        }
     }
     /* Where SIGCHLD is ignored, the end of a child is lost, and waiting for it never ends. */
     const struct sigaction action = {.sa_handler = SIG_DFL};
@@ -265,8 +256,7 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
         return failed;
     }
     signal(SIGPIPE, SIG_IGN); /* here alone: the program has its own */
-    end.status = run_wait(child, &signals, &end.stopped_ns);
-    run_stops(&stops);
+    end.status = run_wait(child, &signals, &stops, &end.stopped_ns);
     if (puller_end(&puller, &stops, run_is_stopped(end.stopped_ns), &end.stopped_ns)) {
         run_end_here(run, &end, &stops, &puller);
     }
