@@ -185,20 +185,16 @@ static int policy_show_devices(const struct vulkan_devices *devices, const struc
 
 static int policy_run(const struct arguments *arguments)
 {
-    struct config config;
+    AUTO(config_free) struct config config;
     config_read(config_environment, &config);
     struct rules rules = {.use_table = !config.policy_none, .path = config.policy_path};
-    int status = policy_read_rules(&config, &rules.file) ? EXIT_CLEAN : EXIT_FINDING;
-    struct vulkan_devices devices;
-    if (vulkan_devices_list(&devices)) {
-        status = policy_show_devices(&devices, &rules, arguments, status);
-        vulkan_devices_free(&devices);
-    } else {
-        status = EXIT_USAGE;
-    }
+    const int status = policy_read_rules(&config, &rules.file) ? EXIT_CLEAN : EXIT_FINDING;
+    AUTO(vulkan_devices_free) struct vulkan_devices devices = {0};
+    const int shown = vulkan_devices_list(&devices)
+                          ? policy_show_devices(&devices, &rules, arguments, status)
+                          : EXIT_USAGE;
     policy_file_free(&rules.file);
-    config_free(&config);
-    return status;
+    return shown;
 }
 
 const struct verb verb_policy = {

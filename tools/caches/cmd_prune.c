@@ -177,15 +177,12 @@ static uint64_t clear_contents(int folder_fd, const struct usage *usage, bool *a
 /* Gives why the folder stays; "": it is removed, or would be; NULL: it is not ours. */
 static const char *clear_folder(struct clearing *clearing, const char *app, uint64_t *ret_bytes)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     AUTO(usage_free) struct usage usage = {0};
     size_t entries = SIZE_MAX;
     enum status reason = file_open_directory(clearing->root, app, false, &folder_fd);
     if (reason == STATUS_ok) {
         reason = usage_read(folder_fd, &entries, &usage);
-        if (reason != STATUS_ok) {
-            close(folder_fd);
-        }
     }
     if (reason != STATUS_ok) {
         return status_id(reason);
@@ -204,7 +201,6 @@ static const char *clear_folder(struct clearing *clearing, const char *app, uint
                                                            : status_id(status_from_errno(errno));
         }
     }
-    close(folder_fd);
     return left;
 }
 

@@ -261,10 +261,9 @@ static void verify_named_file(struct verification *verification, const char *pat
 /* Whether programs keep their folders here, as far as the settings or what lies here tell. */
 static bool verify_is_root(const char *path, const struct inventory_apps *apps)
 {
-    struct config config;
+    AUTO(config_free) struct config config;
     config_read(config_environment, &config);
     bool is_root = config.root && output_is_one_file(config.root, path);
-    config_free(&config);
     for (size_t i = 0; i < apps->count && !is_root; i++) {
         is_root = apps->list[i].kind == INVENTORY_PROGRAM;
     }

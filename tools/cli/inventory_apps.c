@@ -27,11 +27,10 @@ char *inventory_root(const char *option)
         }
         return root;
     }
-    struct config config;
+    AUTO(config_free) struct config config;
     config_read(config_environment, &config);
     char *root = config.root;
     config.root = NULL;
-    config_free(&config);
     if (!root) {
         output_reason(STATUS_no_directory, NULL);
     }
@@ -57,14 +56,12 @@ char *inventory_new_root(const char *option)
 
 bool inventory_is_read_only(void)
 {
-    struct config config;
+    AUTO(config_free) struct config config;
     config_read(config_environment, &config);
-    const bool read_only = config.read_only;
-    config_free(&config);
-    if (read_only) {
+    if (config.read_only) {
         output_reason(STATUS_read_only, NULL);
     }
-    return read_only;
+    return config.read_only;
 }
 
 bool inventory_apps_add(struct inventory_apps *apps, const char *name, enum inventory_kind kind)

@@ -164,10 +164,9 @@ static void output_put_text(struct output *output, const char *key, const char *
 {
     struct bytes *out = &output->pending;
     if (output_in_table(output)) {
-        struct bytes readable = {0};
+        AUTO(bytes_free) struct bytes readable = {0};
         output_put_readable(&readable, text);
         output_table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
-        bytes_free(&readable);
         return;
     }
     if (output_in_row(output)) {

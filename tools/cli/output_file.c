@@ -67,9 +67,8 @@ bool output_file_replace(const char *path, mode_t mode, const struct iovec *part
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    AUTO_FREE char *directory = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
     AUTO_CLOSE const int fd = directory ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
-    free(directory);
     if (fd < 0) {
         return output_file_fail(path, strerror(errno));
     }

@@ -128,7 +128,7 @@ void output_table_put(const struct output_table *table, size_t width, struct byt
     if (table->columns == 0 || table->cells.failed) {
         return;
     }
-    size_t *widths = calloc(table->columns, sizeof *widths);
+    AUTO_FREE size_t *widths = calloc(table->columns, sizeof *widths);
     if (!widths) {
         return;
     }
@@ -143,5 +143,4 @@ void output_table_put(const struct output_table *table, size_t width, struct byt
             output_table_put_line(table, &place, widths, false, out);
         }
     }
-    free(widths);
 }

@@ -185,7 +185,7 @@ static void doctor_sum_up(struct doctor *doctor, bool json)
 
 static int doctor_run(const struct arguments *arguments)
 {
-    struct config config;
+    AUTO(config_free) struct config config;
     config_read(config_environment, &config);
     struct doctor doctor = {.config = &config};
     output_begin(&doctor.output, arguments->json);
@@ -202,7 +202,6 @@ static int doctor_run(const struct arguments *arguments)
 #endif
     doctor_check_processes(&doctor);
     output_close(&doctor.output);
-    config_free(&config);
     doctor_sum_up(&doctor, arguments->json);
     return output_end(&doctor.output, doctor.told[VERDICT_PROBLEM] ? EXIT_FINDING : EXIT_CLEAN);
 }

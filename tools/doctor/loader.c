@@ -30,9 +30,8 @@ static int loader_find_library(struct dl_phdr_info *info, size_t size, void *use
     struct chain *chain = user;
     const char *slash = strrchr(info->dlpi_name, '/');
     if (slash && strcmp(slash + 1, LAYER_LIBRARY) == 0) {
-        char *path = realpath(info->dlpi_name, NULL);
+        AUTO_FREE char *path = realpath(info->dlpi_name, NULL);
         snprintf(chain->library, sizeof chain->library, "%s", path ? path : info->dlpi_name);
-        free(path);
     }
     return 0;
 }
@@ -65,13 +64,12 @@ static bool loader_try_chain(bool under_run, struct chain *ret_chain)
 /* Whether an implicit manifest with a library is there. */
 static bool loader_finds_installed(void)
 {
-    struct manifests manifests;
+    AUTO(manifests_free) struct manifests manifests;
     bool found = false;
     manifests_find(&manifests);
     for (size_t i = 0; i < manifests.count; i++) {
         found |= manifests.manifests[i].implicit && manifests.manifests[i].library_found;
     }
-    manifests_free(&manifests);
     return found;
 }
 
@@ -164,9 +162,8 @@ static void libraries_open(void *answer, const void *task)
 static bool libraries_is_of_other_width(const char *path)
 {
     unsigned char start[EI_NIDENT];
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    AUTO_CLOSE const int fd = open(path, O_RDONLY | O_CLOEXEC);
     const bool whole = fd >= 0 && read(fd, start, sizeof start) == (ssize_t)sizeof start;
-    io_close(fd);
     const unsigned char ours = sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32;
     return whole && memcmp(start, ELFMAG, SELFMAG) == 0 && start[EI_CLASS] != ours;
 }
@@ -231,17 +228,18 @@ static char *libraries_find_file(const struct manifest *manifest)
 static void libraries_tell_shadowed(struct doctor *doctor, const struct manifests *manifests,
                                     bool implicit, char **told)
 {
-    const struct manifest *first = NULL;
-    char *first_path = NULL;
+    bool is_first = true;
+    AUTO_FREE char *first_path = NULL;
     for (size_t i = 0; i < manifests->count; i++) {
         const struct manifest *manifest = &manifests->manifests[i];
         if (manifest->implicit != implicit || !libraries_is_usable(manifest)) {
             continue;
         }
-        char *path = libraries_find_file(manifest);
-        if (!first) {
-            first = manifest;
+        AUTO_FREE char *path = libraries_find_file(manifest);
+        if (is_first) {
+            is_first = false;
             first_path = path;
+            path = NULL;
             continue;
         }
         if (first_path && path && strcmp(first_path, path) != 0) {
@@ -256,14 +254,12 @@ static void libraries_tell_shadowed(struct doctor *doctor, const struct manifest
             free(*told);
             *told = finding;
         }
-        free(path);
     }
-    free(first_path);
 }
 
 void doctor_check_manifests(struct doctor *doctor)
 {
-    struct manifests manifests;
+    AUTO(manifests_free) struct manifests manifests;
     manifests_find(&manifests);
     bool usable = false;
     for (size_t i = 0; i < manifests.count; i++) {
@@ -281,7 +277,6 @@ void doctor_check_manifests(struct doctor *doctor)
             "'warmpipe run -- PROGRAM' needs none; for other programs, run 'warmpipe install'",
             "the loader finds no manifest of the layer in its usual places");
     }
-    manifests_free(&manifests);
 }
 
 static void processes_tell(pid_t process, const struct bypass *bypass, void *user)

@@ -128,7 +128,7 @@ static void storage_add_item(const struct inventory_item *item, void *user)
 static void storage_tell_contents(struct doctor *doctor, const char *root)
 {
     struct contents contents = {.doctor = doctor, .root = root};
-    struct inventory_apps apps;
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     if (!inventory_apps(root, NULL, INVENTORY_OBSTACLE, &apps)) {
         return;
     }
@@ -137,7 +137,6 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
         inventory_visit(root, apps.list[i].name, storage_add_item, &contents);
         storage_check_recipes(doctor, root, apps.list[i].name);
     }
-    inventory_apps_free(&apps);
     char size[TEXT_BYTES_SIZE];
     text_bytes(contents.bytes, size);
     doctor_tell(doctor, VERDICT_OK, "cache", NULL, "%" PRIu64 " usable, %s", contents.caches, size);
@@ -265,7 +264,7 @@ void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *id
 {
     const struct driver_identity basic = warm_basic_identity(identity);
     const char *root = doctor->config->root;
-    struct inventory_apps apps;
+    AUTO(inventory_apps_free) struct inventory_apps apps = {0};
     if (!root || access(root, R_OK | X_OK) != 0 ||
         !inventory_apps(root, NULL, INVENTORY_CLOSED, &apps)) {
         return;
@@ -280,7 +279,6 @@ void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *id
                         status_text(STATUS_prewarm_died), status_id(STATUS_prewarm_died));
         }
     }
-    inventory_apps_free(&apps);
 }
 
 /* Whether the folder below `nearest` on the way to `root` is a link that leads nowhere. */

@@ -98,14 +98,12 @@ static bool variables_can_write(const char *path)
     if (stat(path, &status) == 0) {
         return !S_ISDIR(status.st_mode) && access(path, W_OK) == 0;
     }
-    char *folder = strdup(path);
+    AUTO_FREE char *folder = strdup(path);
     char *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash) {
         slash[slash == folder] = '\0';
     }
-    const bool can = access(slash ? folder : ".", W_OK | X_OK) == 0;
-    free(folder);
-    return can;
+    return access(slash ? folder : ".", W_OK | X_OK) == 0;
 }
 
 static void variables_tell_ours(struct doctor *doctor, const char *name, const char *value)

@@ -66,11 +66,9 @@ struct probe {
 static bool probe_has_extension(struct probe *probe, const char *name)
 {
     uint32_t count = 0;
-    VkExtensionProperties *extensions = extensions_list(
+    AUTO_FREE VkExtensionProperties *extensions = extensions_list(
         GET(probe, vkEnumerateDeviceExtensionProperties), probe->physical_device, &count);
-    const bool found = extensions && extensions_have(extensions, count, name);
-    free(extensions);
-    return found;
+    return extensions && extensions_have(extensions, count, name);
 }
 
 /* Whether the driver says that its own cache serves better than one of the program's. */
@@ -126,7 +124,7 @@ static VkResult probe_create_device(struct probe *probe)
 
 static VkResult probe_open_device(struct probe *probe, uint32_t index)
 {
-    VkPhysicalDevice *handles = NULL;
+    AUTO_FREE VkPhysicalDevice *handles = NULL;
     uint32_t count = 0;
     VkResult result = vulkan_loader_devices(&probe->loader, &handles, &count);
     if (result == VK_SUCCESS && index >= count) {
@@ -136,7 +134,6 @@ static VkResult probe_open_device(struct probe *probe, uint32_t index)
         probe->physical_device = handles[index];
         result = probe_create_device(probe);
     }
-    free(handles);
     return result;
 }
 

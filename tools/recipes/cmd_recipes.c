@@ -228,10 +228,9 @@ static struct import_news import_compare(const char *root, const char *app,
 static int import_segment(const struct arguments *arguments, const char *root, const char *app,
                           const struct recipe_segment *segment, struct recipe_judge *judge)
 {
-    struct config config;
+    AUTO(config_free) struct config config;
     config_read(config_environment, &config);
     const uint64_t max_size = config.max_size;
-    config_free(&config);
     const struct recipe_merge_input input = {.segment = segment};
     struct recipe_merge_limits limits = recipe_judge_limits(judge, max_size);
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};

@@ -65,7 +65,7 @@ static enum status lease_swap(struct remote *remote, const char *number, const c
                               const struct engine_value *old, unsigned duration_ms)
 {
     struct engine *engine = remote->engine;
-    struct engine_value value;
+    AUTO(engine_value_free) struct engine_value value = {0};
     char text[LEASE_LIMIT];
     enum status reason = remote_try_conditions(remote);
     if (reason != STATUS_ok) {
@@ -80,7 +80,6 @@ static enum status lease_swap(struct remote *remote, const char *number, const c
         clock_pause(engine->settle_ms * CLOCK_MS);
         reason = lease_read(remote, number, path, &value) == LEASE_OURS ? STATUS_ok
                                                                         : STATUS_remote_conflict;
-        engine_value_free(&value);
     }
     return reason;
 }

@@ -445,7 +445,7 @@ enum status remote_try_conditions(struct remote *remote)
 {
     static const char text[] = "warmpipe looks whether conditional writes work here\n";
     const struct engine_operations *operations = remote->engine->operations;
-    struct engine_value found = {0};
+    AUTO(engine_value_free) struct engine_value found = {0};
     if (remote->conditions_known) {
         return STATUS_ok;
     }
@@ -465,7 +465,6 @@ enum status remote_try_conditions(struct remote *remote)
             snprintf(found.version, sizeof found.version, "\"another\"");
             reason = operations->swap(remote->engine, REMOTE_PROBE, &found, text, sizeof text - 1);
         }
-        engine_value_free(&found);
     }
     remote->conditions_known = reason == STATUS_remote_conflict;
     return remote->conditions_known ? STATUS_ok

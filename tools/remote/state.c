@@ -234,7 +234,7 @@ void state_bad(const struct state *state, const char *path, struct bytes *ret_na
 void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads,
                    unsigned deaths)
 {
-    struct bytes names;
+    AUTO(bytes_free) struct bytes names = {0};
     const int lock_fd = state_lock(state);
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
@@ -243,7 +243,6 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
     if (!names.failed) {
         state_write(state, path, "bad", names.data, names.size);
     }
-    bytes_free(&names);
     state_set_number(state, path, "deaths", state_deaths(state, path) + deaths);
     state_unlock(lock_fd);
 }

@@ -166,14 +166,13 @@ static int report_tell(const struct arguments *arguments, const struct report *r
 
 static void report_add_trace(struct report_sources *sources, const char *path)
 {
-    uint8_t *data;
+    AUTO_FREE uint8_t *data = NULL;
     size_t size;
     if (!output_file_read(path, TRACE_MAX_FILE, &data, &size)) {
         sources->misused = true;
         return;
     }
     const enum trace_verdict verdict = trace_runs_add(&sources->runs, data, size);
-    free(data);
     sources->misused |= verdict == TRACE_ALIEN;
     sources->found |= verdict == TRACE_DAMAGED;
     if (verdict != TRACE_WHOLE) {

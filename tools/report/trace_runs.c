@@ -273,7 +273,7 @@ static uint64_t runs_elapsed_in(const struct trace_span **spans, size_t count)
 
 static bool runs_measure_elapsed(struct trace_run *run)
 {
-    const struct trace_span **spans = calloc(run->span_count, sizeof *spans);
+    AUTO_FREE const struct trace_span **spans = calloc(run->span_count, sizeof *spans);
     size_t count = 0;
     if (!spans) {
         return false;
@@ -284,7 +284,6 @@ static bool runs_measure_elapsed(struct trace_run *run)
         }
     }
     run->sums.elapsed_ns = runs_elapsed_in(spans, count);
-    free(spans);
     return true;
 }
 

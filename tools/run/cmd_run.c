@@ -57,14 +57,13 @@ static bool run_set_directory(const char *directory, bool verbose)
     if (done) {
         /* NVIDIA's driver does not create its folder. If it cannot be made, the program runs
          * anyway: it starts cold. */
-        int fd;
+        AUTO_CLOSE int fd = -1;
         enum status reason = file_open_directory(root, INVENTORY_DRIVER_FOLDER, true, &fd);
         if (reason == STATUS_ok) {
             /* A folder that cannot be written, as in an image, would switch the driver's cache off.
              */
-            const bool writable = faccessat(fd, ".", W_OK, AT_EACCESS) == 0;
-            close(fd);
-            done = !writable || run_set_driver_caches(root, verbose);
+            done =
+                faccessat(fd, ".", W_OK, AT_EACCESS) != 0 || run_set_driver_caches(root, verbose);
         } else {
             output_reason(reason, "cannot use '%s/" INVENTORY_DRIVER_FOLDER "'", root);
         }
@@ -108,7 +107,7 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
                            uint64_t wait_ms, uint64_t lease_wait_ms)
 {
     char app[NAMES_APP_SIZE];
-    struct config config;
+    AUTO(config_free) struct config config = {0};
     struct run_remote remote = {
         .app = app,
         .wait_ms = wait_ms,
@@ -120,13 +119,8 @@ static int run_with_remote(const struct arguments *arguments, run_executor *exec
     const bool known = run_find_app(app);
     config_read(config_environment, &config);
     remote.root = config.root;
-    if (!known || !remote.root) {
-        config_free(&config);
-        return execute(arguments->operands);
-    }
-    const int status = run_remote_program(&remote, arguments->operands, execute);
-    config_free(&config);
-    return status;
+    return known && remote.root ? run_remote_program(&remote, arguments->operands, execute)
+                                : execute(arguments->operands);
 }
 
 #endif

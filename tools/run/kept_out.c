@@ -177,24 +177,16 @@ static char *settings_find(void)
 char *layer_kept_out_by(void)
 {
     AUTO(bytes_free) struct bytes text = {0};
-    char *path = settings_find();
+    AUTO_FREE char *path = settings_find();
     const uint32_t loader = path ? settings_loader() : 0;
     enum settings_verdict verdict = SETTINGS_SAY_NOTHING;
     if (loader && file_read_any(path, MAX_SETTINGS, &text.data, &text.size) == STATUS_ok) {
         verdict = settings_judge(&text, loader);
     }
     if (verdict != SETTINGS_SAY_NOTHING) {
-        if (verdict == SETTINGS_KEEP_OUT) {
-            return path;
-        }
-        free(path); /* and no override is read */
-        return NULL;
+        return verdict == SETTINGS_KEEP_OUT ? strdup(path) : NULL; /* and no override is read */
     }
-    free(path);
-    struct manifests manifests;
+    AUTO(manifests_free) struct manifests manifests;
     manifests_find(&manifests);
-    path = manifests.barred_by;
-    manifests.barred_by = NULL;
-    manifests_free(&manifests);
-    return path;
+    return manifests.barred_by ? strdup(manifests.barred_by) : NULL;
 }

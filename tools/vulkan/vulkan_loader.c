@@ -94,7 +94,7 @@ static VkResult vulkan_loader_identify(const struct vulkan_loader *loader,
         .get_properties2 = VULKAN_GET(loader, vkGetPhysicalDeviceProperties2),
         .enumerate_extensions = VULKAN_GET(loader, vkEnumerateDeviceExtensionProperties),
     };
-    VkPhysicalDevice *handles = NULL;
+    AUTO_FREE VkPhysicalDevice *handles = NULL;
     uint32_t count = 0;
     VkResult result = vulkan_loader_devices(loader, &handles, &count);
     if (result == VK_ERROR_INITIALIZATION_FAILED) {
@@ -108,7 +108,6 @@ static VkResult vulkan_loader_identify(const struct vulkan_loader *loader,
         identity_query(&commands, handles[i], &devices->identities[i]);
         devices->count = i + 1;
     }
-    free(handles);
     return result;
 }
 

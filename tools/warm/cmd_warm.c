@@ -96,12 +96,9 @@ static bool warm_parse(const struct arguments *arguments, struct warming *warmin
 /* What the layer would say of the cache. *ret_has_others: saves lie beside it. */
 static enum status warm_try_cache(const struct warm_target *target, bool *ret_has_others)
 {
-    struct store_blob blob;
+    AUTO(store_blob_free) struct store_blob blob = {0};
     struct store *store = warm_target_store(target, true);
     const enum status reason = store ? store_load(store, &blob) : STATUS_no_file;
-    if (reason == STATUS_ok) {
-        store_blob_free(&blob);
-    }
     *ret_has_others = store && store_has_others(store) && !target->policy.single_cache;
     store_close(store);
     return reason;
@@ -275,7 +272,7 @@ static bool warm_folder(struct warming *warming, const char *path)
     bool fine = false;
     struct stat status;
     AUTO_FREE char *recipes = NULL;
-    char *folder = realpath(path, NULL);
+    AUTO_FREE char *folder = realpath(path, NULL);
     char *name = folder ? strrchr(folder, '/') : NULL;
     if (name && name > folder && strcmp(name, "/recipes") == 0) {
         *name = '\0';
@@ -292,7 +289,6 @@ static bool warm_folder(struct warming *warming, const char *path)
     } else {
         output_message("'%s' is not a program's folder: use --app to name the program", path);
     }
-    free(folder);
     return fine;
 }
 
@@ -381,7 +377,7 @@ static int warm_main(const struct arguments *arguments)
         return status;
     }
     /* Nothing may be there yet: an empty volume, or recipes from elsewhere that make the folder. */
-    char *root = inventory_new_root(options_value(arguments, "dir"));
+    AUTO_FREE char *root = inventory_new_root(options_value(arguments, "dir"));
     if (!root) {
         return status;
     }
@@ -393,7 +389,6 @@ static int warm_main(const struct arguments *arguments)
         status = warm_run(&warming);
     }
     config_free(&warming.config);
-    free(root);
     return status;
 }
 

@@ -310,7 +310,7 @@ static void warm_recipes_find_done(const struct warm_target *target,
 void warm_recipes_note_saved(const struct warm_target *target, const struct warm_shared *shared,
                              const struct recipe_use *unsaved, size_t count)
 {
-    struct digest_set done = {0};
+    AUTO(digest_set_release) struct digest_set done = {0};
     AUTO(bytes_free) struct bytes batch = {0};
     warm_recipes_find_done(target, shared, &done);
     for (size_t i = 0; i < count; i++) {
@@ -323,7 +323,6 @@ void warm_recipes_note_saved(const struct warm_target *target, const struct warm
                                    });
         }
     }
-    digest_set_release(&done);
     struct recipe_writer *writer =
         batch.size > 0 && !batch.failed
             ? recipe_writer_new(target->root, target->app, UINT64_MAX, RECIPE_SEGMENT_OPEN)

@@ -109,7 +109,7 @@ static PFN_vkVoidFunction vulkan_command_2(const struct warm_vulkan *vulkan,
 static bool warm_vulkan_find_device(struct warm_vulkan *vulkan, uint32_t index,
                                     struct digest identity, const struct environment_device *told)
 {
-    VkPhysicalDevice *devices = NULL;
+    AUTO_FREE VkPhysicalDevice *devices = NULL;
     uint32_t count = 0;
     bool found = false;
     if (vulkan_loader_devices(&vulkan->loader, &devices, &count) == VK_SUCCESS && index < count) {
@@ -124,7 +124,6 @@ static bool warm_vulkan_find_device(struct warm_vulkan *vulkan, uint32_t index,
         found = digest_equal(identity_digest(&asked), identity);
         vulkan->physical = devices[index];
     }
-    free(devices);
     return found;
 }
 
@@ -146,11 +145,10 @@ static bool warm_vulkan_create_device(struct warm_vulkan *vulkan,
                                       const struct environment *environment, char *text,
                                       size_t size)
 {
-    VkDeviceCreateInfo *info = environment_create_info(environment);
+    AUTO_FREE VkDeviceCreateInfo *info = environment_create_info(environment);
     VkResult result = info ? VULKAN_GET(&vulkan->loader, vkCreateDevice)(vulkan->physical, info,
                                                                          NULL, &vulkan->device)
                            : VK_ERROR_OUT_OF_HOST_MEMORY;
-    free(info);
     if (result != VK_SUCCESS) {
         vulkan->device = VK_NULL_HANDLE;
         snprintf(text, size, "the driver refuses the device (VkResult %d)", result);

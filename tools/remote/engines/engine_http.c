@@ -119,7 +119,7 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
     unsigned waited = 0;
     memcpy(ret_tag, old->version, ENGINE_VERSION_SIZE);
     while (strncmp(ret_tag, "W/", 2) == 0) {
-        struct engine_value now = {0};
+        AUTO(engine_value_free) struct engine_value now = {0};
         if (waited >= engine_time_left(engine, ENGINE_HTTP_TAG_WAIT_MS)) {
             return engine_fail(engine, STATUS_remote_no_conditions, "only weak entity tags");
         }
@@ -134,7 +134,6 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
         const bool same =
             now.size == old->size && (now.size == 0 || memcmp(now.data, old->data, now.size) == 0);
         memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
-        engine_value_free(&now);
         if (!same) {
             return STATUS_remote_conflict;
         }

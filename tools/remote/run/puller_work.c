@@ -322,8 +322,8 @@ static void puller_reach_out(struct puller_work *work)
 void puller_serve(struct puller_work *work, const struct file_owned *served, int end_fd)
 {
     const struct run_remote *run = work->run;
-    char *folder;
-    if (asprintf(&folder, "%s/%s", run->root, run->app) < 0) {
+    AUTO_FREE char *folder = output_format("%s/%s", run->root, run->app);
+    if (!folder) {
         return;
     }
     work->changes_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -332,7 +332,6 @@ void puller_serve(struct puller_work *work, const struct file_owned *served, int
         close(work->changes_fd);
         work->changes_fd = -1;
     }
-    free(folder);
     /* Where it cannot be opened, all are answered at once. */
     if (run_session_open(run, &work->session)) {
         puller_reach_out(work);

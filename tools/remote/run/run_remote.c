@@ -39,15 +39,13 @@ static void run_share_leases(struct run_remote *run)
 /* What is remembered is lost where its folder cannot be used: nothing more. */
 static void run_check_state(const struct run_remote *run)
 {
-    int fd;
+    AUTO_CLOSE int fd = -1;
     if (!run->remote.state) {
         return;
     }
     enum status reason = file_open_directory(run->remote.state, "remote", true, &fd);
-    if (reason == STATUS_ok) {
-        reason =
-            faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0 ? STATUS_ok : status_from_errno(errno);
-        close(fd);
+    if (reason == STATUS_ok && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
+        reason = status_from_errno(errno);
     }
     if (reason != STATUS_ok) {
         output_reason(reason, "--state %s", run->remote.state);

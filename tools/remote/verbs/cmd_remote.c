@@ -181,11 +181,10 @@ static int remote_show_heads(struct session *session, const struct arguments *ar
         char program[NAMES_APP_SIZE];
         char identity[DIGEST_HEX_SIZE];
         struct head head = {.part_count = 0};
-        struct engine_value value = {0};
+        AUTO(engine_value_free) struct engine_value value = {0};
         head_split_path(heads.paths[i], program, identity);
         const enum status reason =
             remote_get_head(&session->remote, program, identity, &head, &value);
-        engine_value_free(&value);
         if (reason == STATUS_no_file) {
             continue;
         }
@@ -285,8 +284,8 @@ static int remote_keygen(const char *folder, bool json)
         return EXIT_USAGE;
     }
     struct minisign_secret_key secret;
-    struct bytes secret_text = {0};
-    struct bytes public_text = {0};
+    AUTO(bytes_free) struct bytes secret_text = {0};
+    AUTO(bytes_free) struct bytes public_text = {0};
     minisign_generate(&secret);
     const struct minisign_public_key public_key = minisign_public_of(&secret);
     minisign_put_secret(&secret_text, &secret);
@@ -300,8 +299,6 @@ static int remote_keygen(const char *folder, bool json)
     }
     sodium_memzero(&secret, sizeof secret);
     sodium_memzero(secret_text.data, secret_text.size);
-    bytes_free(&secret_text);
-    bytes_free(&public_text);
     if (!written) {
         return EXIT_USAGE;
     }
