@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,14 +63,14 @@ static void variables_tell_policy(struct doctor *doctor, const char *path)
     if (policy_load(path, &file, &error) == STATUS_ok) {
         policy_file_free(&file);
         doctor_tell(doctor, VERDICT_OK, "variable", NULL, "WARMPIPE_POLICY=%s", path);
-    } else if (error.line > 0) {
-        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct the file, or unset it",
-                    "WARMPIPE_POLICY names '%s', which is ignored: line %u: %s", path, error.line,
-                    error.text);
-    } else {
-        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
-                    "WARMPIPE_POLICY names '%s', which is ignored: %s", path, error.text);
+        return;
     }
+    char line[24] = "";
+    if (error.line > 0) {
+        snprintf(line, sizeof line, "line %u: ", error.line);
+    }
+    doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct the file, or unset it",
+                "WARMPIPE_POLICY names '%s', which is ignored: %s%s", path, line, error.text);
 }
 
 /* A size without a unit is in bytes, and "4" was hardly meant so. */
@@ -191,24 +192,23 @@ static char *variables_first_wrong(const char *list, bool is_wrong(const char *p
 static void variables_tell_loader(struct doctor *doctor, const char *name, enum loader_kind kind,
                                   const char *value)
 {
-    AUTO_FREE char *wrong = NULL;
-    if (kind == LOADER_FILES || kind == LOADER_FOLDERS) {
-        wrong = variables_first_wrong(value, variables_is_missing);
-    } else if (kind == LOADER_LAYERS) {
-        wrong = variables_first_wrong(value, variables_is_misspelt_layer);
-    }
-    if (wrong && kind == LOADER_LAYERS) {
+    static const struct {
+        bool (*is_wrong)(const char *part); /* NULL: no part of its list is */
+        const char *finding;
+    } lists[] = {
+        [LOADER_OTHER] = {NULL, NULL},
+        [LOADER_DISABLE] = {NULL, NULL},
+        [LOADER_LAYERS] = {variables_is_misspelt_layer,
+                           "is no layer; did you mean " LAYER_NAME "?"},
+        [LOADER_FILES] = {variables_is_missing, "does not exist: the loader finds no driver there"},
+        [LOADER_FOLDERS] = {variables_is_missing, "does not exist, and the loader ignores the "
+                                                  "usual folders while it is set"},
+    };
+    AUTO_FREE char *wrong =
+        lists[kind].is_wrong ? variables_first_wrong(value, lists[kind].is_wrong) : NULL;
+    if (wrong) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
-                    "%s names '%s', which is no layer; did you mean " LAYER_NAME "?", name, wrong);
-    } else if (wrong && kind == LOADER_FILES) {
-        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
-                    "%s names '%s', which does not exist: the loader finds no driver there", name,
-                    wrong);
-    } else if (wrong) {
-        doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct or unset it",
-                    "%s names '%s', which does not exist, and the loader ignores the usual folders "
-                    "while it is set",
-                    name, wrong);
+                    "%s names '%s', which %s", name, wrong, lists[kind].finding);
     } else if (kind == LOADER_DISABLE &&
                (layer_is_in_patterns(value) || strstr(value, "~implicit~"))) {
         doctor_tell(doctor, VERDICT_PROBLEM, "variable",

@@ -44,6 +44,7 @@ void warm_watch_prepare(void)
     sigprocmask(SIG_BLOCK, &blocked, &watch_waiting_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    signal(SIGPIPE, SIG_IGN); /* of a child that has died */
 }
 
 bool warm_watch_is_stopped(void)
@@ -103,20 +104,6 @@ static int watch_reap(pid_t pid, int fd)
     return status;
 }
 
-/* False: the other end is closed. */
-static bool watch_send(int fd, const void *data, size_t size)
-{
-    for (const char *next = data; size > 0;) {
-        const ssize_t written = send(fd, next, size, MSG_NOSIGNAL);
-        if (written < 0 && errno != EINTR) {
-            return false;
-        }
-        next += written > 0 ? written : 0;
-        size -= written > 0 ? (size_t)written : 0;
-    }
-    return true;
-}
-
 static bool watch_receive(int fd, void *data, size_t size)
 {
     return io_read(fd, data, size, IO_HERE) == (ssize_t)size;
@@ -132,8 +119,8 @@ static _Noreturn void warm_probe_run(int fd, struct warm_shared *shared, const c
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     driver_settings_use(settings);
     if (!vulkan_devices_ask(&loader, &devices) ||
-        !watch_send(fd, &devices.count, sizeof devices.count) ||
-        !watch_send(fd, devices.identities, devices.count * sizeof *devices.identities)) {
+        !io_write(fd, &devices.count, sizeof devices.count, IO_HERE) ||
+        !io_write(fd, devices.identities, devices.count * sizeof *devices.identities, IO_HERE)) {
         _exit(EXIT_FAILURE);
     }
     if (watch_receive(fd, &target, sizeof target)) {
@@ -194,7 +181,7 @@ static pid_t warm_probe_send(struct warm_probe *probe, const struct warm_target 
                              int *ret_fd)
 {
     const pid_t pid = probe->pid;
-    if (pid == 0 || !watch_send(probe->fd, target, sizeof *target)) {
+    if (pid == 0 || !io_write(probe->fd, target, sizeof *target, IO_HERE)) {
         warm_probe_end(probe);
         return 0;
     }

@@ -87,11 +87,11 @@ static void death_judge_identity(struct session *session, const char *app, int f
     head_path(app, identity_hex, path);
     state_taken(&remote->state, path, &taken);
     for (size_t i = 0; i <= files.count; i++) {
-        struct local_blob blob = {0};
+        AUTO(local_blob_free) struct local_blob blob = {0};
         const enum status read =
             i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
                             : local_read(session->root, app, identity_hex, &blob);
-        struct trial trial = {.kept = ""};
+        AUTO(trial_free) struct trial trial = {.kept = ""};
         const bool on_trial =
             read == STATUS_ok &&
             trial_find(folder_fd, folder->name, blob.envelope.generation, &trial) == STATUS_ok;
@@ -109,10 +109,6 @@ static void death_judge_identity(struct session *session, const char *app, int f
             state_add_bad(&remote->state, path, &trial.payloads, 1);
             output_reason(told, "'%s' died in the driver with a cache from the remote, %s", app,
                           identity_hex);
-        }
-        trial_free(&trial);
-        local_blob_free(&blob);
-        if (dead) {
             break;
         }
     }

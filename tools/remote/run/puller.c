@@ -34,20 +34,17 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     asked_sweep(work->folder_fd);
     work->state =
         mmap(NULL, sizeof *work->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (work->state == MAP_FAILED || !asked_serve(work->folder_fd, ret_served)) {
+    const bool has_pipe = work->state != MAP_FAILED && pipe2(ret_ends, O_CLOEXEC) == 0;
+    const bool serves = has_pipe && asked_serve(work->folder_fd, ret_served);
+    if (!serves) {
         output_message("nothing is pulled: %s", strerror(errno));
+        io_close(has_pipe ? ret_ends[0] : -1);
+        io_close(has_pipe ? ret_ends[1] : -1);
         close(work->folder_fd);
-        return false;
+    } else {
+        unique_format(ret_served->number, work->token);
     }
-    unique_format(ret_served->number, work->token);
-    if (pipe2(ret_ends, O_CLOEXEC) != 0) {
-        output_message("nothing is pulled: %s", strerror(errno));
-        unlinkat(work->folder_fd, ret_served->name, 0);
-        close(ret_served->fd);
-        close(work->folder_fd);
-        return false;
-    }
-    return true;
+    return serves;
 }
 
 /* Descriptors of ours are below this, and those that a caller hands on as a rule. */

@@ -41,8 +41,8 @@
 #define GC_LEAST_S 3600
 
 struct gc_object {
-    char name[HEAD_FILE_SIZE];
-    uint64_t since; /* noted at, seconds since the epoch */
+    char name[HEAD_FILE_SIZE]; /* first, for gc_compare */
+    uint64_t since;            /* noted at, seconds since the epoch */
 };
 
 struct gc_objects {
@@ -65,9 +65,7 @@ static bool gc_add(struct gc_objects *objects, const char *name, uint64_t since)
 
 static int gc_compare(const void *left, const void *right)
 {
-    const struct gc_object *a = left;
-    const struct gc_object *b = right;
-    return strcmp(a->name, b->name);
+    return strcmp(left, right);
 }
 
 static void gc_sort(struct gc_objects *objects)
@@ -77,11 +75,9 @@ static void gc_sort(struct gc_objects *objects)
 
 static const struct gc_object *gc_find(const struct gc_objects *objects, const char *name)
 {
-    struct gc_object key = {.since = 0};
-    snprintf(key.name, sizeof key.name, "%s", name);
     return objects->count == 0
                ? NULL
-               : bsearch(&key, objects->items, objects->count, sizeof *objects->items, gc_compare);
+               : bsearch(name, objects->items, objects->count, sizeof *objects->items, gc_compare);
 }
 
 static bool gc_is_object(const char *name)
@@ -95,10 +91,8 @@ static bool gc_is_object(const char *name)
 
 static bool gc_visit_object(const char *path, void *user)
 {
-    const size_t folder = strlen(OBJECT_FOLDER);
-    const char *name = path + folder;
-    return strncmp(path, OBJECT_FOLDER, folder) != 0 || !gc_is_object(name) ||
-           gc_add(user, name, 0);
+    const char *name = path + strlen(OBJECT_FOLDER);
+    return !gc_is_object(name) || gc_add(user, name, 0);
 }
 
 static void gc_add_parts(struct gc_objects *named, const struct head_part *parts, size_t count)
