@@ -30,12 +30,11 @@ struct inventory_item {
     enum status reason;              /* ok; suspect, quarantined; no_file: no cache; else damage */
 };
 
-/* The root of the caches: `option` (--dir, may be NULL) or what the settings say. To be freed; NULL
- * after a message. */
-char *inventory_root(const char *option);
+/* The root of the caches: --dir, or what the settings say. To be freed; NULL after a message. */
+char *inventory_root(const struct arguments *arguments);
 
 /* The same, for a verb that creates the directory if it is not there. */
-char *inventory_new_root(const char *option);
+char *inventory_new_root(const struct arguments *arguments);
 
 /* The path, which need not be there, from the root of the file system on. To be freed; NULL after a
  * message. */

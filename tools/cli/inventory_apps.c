@@ -18,8 +18,9 @@
 #include "common/settings/config.h"
 #include "tools/cli/output.h"
 
-char *inventory_root(const char *option)
+char *inventory_root(const struct arguments *arguments)
 {
+    const char *option = options_value(arguments, "dir");
     if (option) {
         char *root = realpath(option, NULL);
         if (!root) {
@@ -47,11 +48,12 @@ char *inventory_absolute_path(const char *path)
     return output_format("%s%s%s", here, *here ? "/" : "", path);
 }
 
-char *inventory_new_root(const char *option)
+char *inventory_new_root(const struct arguments *arguments)
 {
+    const char *option = options_value(arguments, "dir");
     struct stat status;
     return option && stat(option, &status) != 0 && errno == ENOENT ? inventory_absolute_path(option)
-                                                                   : inventory_root(option);
+                                                                   : inventory_root(arguments);
 }
 
 bool inventory_is_read_only(void)
@@ -199,7 +201,7 @@ int inventory_run(const struct arguments *arguments, verb_work *work)
     const char *app = options_value(arguments, "app");
     int status = EXIT_USAGE;
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
-    AUTO_FREE char *root = inventory_root(options_value(arguments, "dir"));
+    AUTO_FREE char *root = inventory_root(arguments);
     if (root &&
         inventory_apps(root, app,
                        arguments->verb->tells_obstacles ? INVENTORY_OBSTACLE : INVENTORY_CLOSED,

@@ -74,7 +74,7 @@ static int export_app(const struct arguments *arguments, const char *root, const
 
 static int export_run(const struct arguments *arguments)
 {
-    char *root = inventory_root(options_value(arguments, "dir"));
+    char *root = inventory_root(arguments);
     return recipe_tool_run(arguments, root, export_app);
 }
 
@@ -287,7 +287,7 @@ static int import_run(const struct arguments *arguments)
     if (!options_value(arguments, "dry-run") && inventory_is_read_only()) {
         return EXIT_USAGE;
     }
-    char *root = inventory_new_root(options_value(arguments, "dir"));
+    char *root = inventory_new_root(arguments);
     return recipe_tool_run(arguments, root, import_file);
 }
 

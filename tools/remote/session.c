@@ -34,12 +34,12 @@ void session_close(struct session *session)
 }
 
 /* False after a message. */
-static bool session_add_named(struct session *session, const char *const *names, int count)
+static bool session_add_named(struct session *session, const struct arguments *arguments)
 {
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < arguments->repeated_count; i++) {
         /* A folder has the name that 'run --app' gives it. */
         char name[NAMES_APP_SIZE];
-        names_app_folder(&(struct names_program){.app_setting = names[i]}, name);
+        names_app_folder(&(struct names_program){.app_setting = arguments->repeated[i]}, name);
         if (!inventory_apps_add(&session->apps, name, INVENTORY_PROGRAM)) {
             output_message("out of memory");
             return false;
@@ -52,14 +52,14 @@ static bool session_add_named(struct session *session, const char *const *names,
 #define SESSION_LISTED_MAX 10000
 #define SESSION_HEADS_MAX  100000
 
-bool session_apps_there(struct session *session, const char *const *names, int count)
+bool session_apps_there(struct session *session, const struct arguments *arguments)
 {
     struct remote *remote = &session->remote;
     AUTO(session_heads_free) struct session_heads heads = {0};
-    if (count > 0) {
-        return session_add_named(session, names, count);
+    if (arguments->repeated_count > 0) {
+        return session_add_named(session, arguments);
     }
-    const enum status reason = session_find_heads(session, NULL, 0, &heads);
+    const enum status reason = session_find_heads(session, NULL, &heads);
     if (reason == STATUS_remote_unsupported) {
         output_message("say which program with --app NAME");
     }
@@ -91,11 +91,11 @@ static void session_warn_of_name(const struct session *session, const char *app)
     }
 }
 
-bool session_apps_here(struct session *session, const char *const *names, int count)
+bool session_apps_here(struct session *session, const struct arguments *arguments)
 {
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
-    if (count > 0) {
-        return session_add_named(session, names, count);
+    if (arguments->repeated_count > 0) {
+        return session_add_named(session, arguments);
     }
     if (!inventory_apps(session->root, NULL, INVENTORY_CLOSED, &apps)) {
         return false;
@@ -243,19 +243,20 @@ static int session_compare_paths(const void *left, const void *right)
     return strcmp(left, right);
 }
 
-enum status session_find_heads(struct session *session, const char *const *apps, int app_count,
+enum status session_find_heads(struct session *session, const struct arguments *arguments,
                                struct session_heads *ret_heads)
 {
     struct remote *remote = &session->remote;
-    struct session_listing listing = {ret_heads, app_count > 0 ? &session->apps : NULL, false};
+    const bool has_names = arguments && arguments->repeated_count > 0;
+    struct session_listing listing = {ret_heads, has_names ? &session->apps : NULL, false};
     *ret_heads = (struct session_heads){0};
-    if (!session_add_named(session, apps, app_count)) {
+    if (has_names && !session_add_named(session, arguments)) {
         return STATUS_out_of_memory;
     }
     enum status reason =
         engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, &listing);
     reason = listing.failed ? STATUS_out_of_memory : reason;
-    if (reason == STATUS_remote_unsupported && app_count > 0) {
+    if (reason == STATUS_remote_unsupported && has_names) {
         output_message("%s: cannot list: of blobs, those of this machine's devices alone are "
                        "looked for",
                        remote->name);

@@ -31,10 +31,10 @@ struct session {
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session);
 void session_close(struct session *session);
 
-/* The programs are those that were named; if none, all that the remote lists, or all of the root.
+/* The programs are those that --app names; if none, all that the remote lists, or all of the root.
  * False after a message. */
-bool session_apps_there(struct session *session, const char *const *names, int count);
-bool session_apps_here(struct session *session, const char *const *names, int count);
+bool session_apps_there(struct session *session, const struct arguments *arguments);
+bool session_apps_here(struct session *session, const struct arguments *arguments);
 
 /* A row of the table: what became of one head. `result`: where the reason is ok, else "failed";
  * `bytes`: of objects that were moved. */
@@ -61,10 +61,10 @@ struct session_heads {
     size_t count;
 };
 
-/* The heads of the named programs, or of all. Where the engine cannot list, those of this machine's
- * devices and the recipes' are tried, of programs that were named. Not ok: after a message. Freed
- * with session_heads_free. */
-enum status session_find_heads(struct session *session, const char *const *apps, int app_count,
+/* The heads of the programs that --app names, or of all; arguments NULL: of all. Where the engine
+ * cannot list, those of this machine's devices and the recipes' are tried, of programs that were
+ * named. Not ok: after a message. Freed with session_heads_free. */
+enum status session_find_heads(struct session *session, const struct arguments *arguments,
                                struct session_heads *ret_heads);
 void session_heads_free(struct session_heads *heads);
 

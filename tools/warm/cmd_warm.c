@@ -377,7 +377,7 @@ static int warm_main(const struct arguments *arguments)
         return status;
     }
     /* Nothing may be there yet: an empty volume, or recipes from elsewhere that make the folder. */
-    AUTO_FREE char *root = inventory_new_root(options_value(arguments, "dir"));
+    AUTO_FREE char *root = inventory_new_root(arguments);
     if (!root) {
         return status;
     }

@@ -172,8 +172,7 @@ static int remote_show_heads(struct session *session, const struct arguments *ar
 {
     const bool in_full = strcmp(arguments->operands[0], "show") == 0;
     AUTO(session_heads_free) struct session_heads heads = {0};
-    if (session_find_heads(session, arguments->repeated, arguments->repeated_count, &heads) !=
-        STATUS_ok) {
+    if (session_find_heads(session, arguments, &heads) != STATUS_ok) {
         return EXIT_FINDING;
     }
     output_open(output, "heads", in_full ? OUTPUT_LIST : OUTPUT_TABLE);
@@ -214,8 +213,7 @@ static int remote_remove(struct session *session, const struct arguments *argume
         output_message("rm needs --app NAME");
         return EXIT_USAGE;
     }
-    if (session_find_heads(session, arguments->repeated, arguments->repeated_count, &heads) !=
-        STATUS_ok) {
+    if (session_find_heads(session, arguments, &heads) != STATUS_ok) {
         return EXIT_FINDING;
     }
     output_open(output, "removed", OUTPUT_TABLE);

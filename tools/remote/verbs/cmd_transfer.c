@@ -75,7 +75,7 @@ static int pull_main(const struct arguments *arguments)
     struct session session;
     struct output output;
     if (!remote_options_read(arguments, &options) || inventory_is_read_only() ||
-        !session_open(&options, inventory_new_root(options_value(arguments, "dir")), &session)) {
+        !session_open(&options, inventory_new_root(arguments), &session)) {
         return EXIT_USAGE;
     }
     if (options.insecure) {
@@ -83,7 +83,7 @@ static int pull_main(const struct arguments *arguments)
     }
     transfer_begin(&session, arguments, &output);
     session.coverage = &coverage;
-    const bool known = session_apps_there(&session, arguments->repeated, arguments->repeated_count);
+    const bool known = session_apps_there(&session, arguments);
     if (known) {
         vulkan_devices_list(&session.devices);
         pull_all(&session);
@@ -104,10 +104,10 @@ static int push_main(const struct arguments *arguments)
         output_message("give --secret-key FILE ('warmpipe remote keygen' makes one)");
         return EXIT_USAGE;
     }
-    if (!session_open(&options, inventory_new_root(options_value(arguments, "dir")), &session)) {
+    if (!session_open(&options, inventory_new_root(arguments), &session)) {
         return EXIT_USAGE;
     }
-    if (!session_apps_here(&session, arguments->repeated, arguments->repeated_count)) {
+    if (!session_apps_here(&session, arguments)) {
         session_close(&session);
         return EXIT_USAGE;
     }
@@ -200,7 +200,7 @@ static uint64_t sync_stamp(struct sync *sync)
 {
     struct session *session = &sync->session;
     uint64_t stamp = 1;
-    session_apps_here(session, sync->arguments->repeated, sync->arguments->repeated_count);
+    session_apps_here(session, sync->arguments);
     for (size_t i = 0; i < session->apps.count; i++) {
         stamp = sync_mix(stamp, session->root, session->apps.list[i].name, "");
         stamp = sync_mix(stamp, session->root, session->apps.list[i].name, "/recipes");
@@ -253,10 +253,9 @@ static void sync_take_leases(struct sync *sync)
 
 static void sync_pull(struct sync *sync)
 {
-    const struct arguments *arguments = sync->arguments;
     const uint64_t wanted = sync_wanted(sync);
     sync_begin_round(sync);
-    if (session_apps_there(&sync->session, arguments->repeated, arguments->repeated_count)) {
+    if (session_apps_there(&sync->session, sync->arguments)) {
         pull_all(&sync->session);
     }
     if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
@@ -346,11 +345,10 @@ static int sync_main(const struct arguments *arguments)
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
     if (!remote_options_read(arguments, &options) ||
         (interval && !options_duration(interval, &interval_ms)) || inventory_is_read_only() ||
-        !session_open(&options, inventory_new_root(options_value(arguments, "dir")),
-                      &sync.session)) {
+        !session_open(&options, inventory_new_root(arguments), &sync.session)) {
         return EXIT_USAGE;
     }
-    if (!session_apps_here(&sync.session, arguments->repeated, arguments->repeated_count)) {
+    if (!session_apps_here(&sync.session, arguments)) {
         session_close(&sync.session);
         return EXIT_USAGE;
     }

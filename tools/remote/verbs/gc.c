@@ -190,7 +190,7 @@ struct gc {
 static bool gc_read_heads(struct gc *gc)
 {
     AUTO(session_heads_free) struct session_heads heads = {0};
-    bool read = session_find_heads(gc->session, NULL, 0, &heads) == STATUS_ok;
+    bool read = session_find_heads(gc->session, NULL, &heads) == STATUS_ok;
     for (size_t i = 0; read && i < heads.count; i++) {
         const enum status reason = gc_read_head(&gc->session->remote, heads.paths[i], &gc->named);
         if (reason != STATUS_ok) {
