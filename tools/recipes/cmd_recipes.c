@@ -41,9 +41,10 @@ static bool merge_program(const char *root, const char *app, int *folder_fd,
     return reason == STATUS_ok && !has_none;
 }
 
-/* Gives the exit status. */
-static int show_export(const struct arguments *arguments, const char *app,
-                       const struct recipe_sources *sources, const struct recipe_merged *merged)
+/* Shows the file that was written, unless that is standard output. `app`: of a program, whose
+ * segments those are that could not be opened; NULL: of files. Gives the exit status. */
+static int show_written(const struct arguments *arguments, const char *app,
+                        const struct recipe_sources *sources, const struct recipe_merged *merged)
 {
     const bool is_all = sources->unopened == 0 && !recipe_tool_is_finding(&merged->counts);
     const int status = is_all ? EXIT_CLEAN : EXIT_FINDING;
@@ -52,10 +53,14 @@ static int show_export(const struct arguments *arguments, const char *app,
         return status;
     }
     output_begin(&output, arguments->json);
-    output_text(&output, "name", app);
+    if (app) {
+        output_text(&output, "name", app);
+    }
     output_text(&output, "path", arguments->operands[0]);
     recipe_tool_show(&output, merged);
-    output_number(&output, "unreadable_files", sources->unopened);
+    if (app) {
+        output_number(&output, "unreadable_files", sources->unopened);
+    }
     return output_end(&output, status);
 }
 
@@ -69,7 +74,7 @@ static int export_app(const struct arguments *arguments, const char *root, const
         return EXIT_USAGE;
     }
     recipe_tool_name_damage(app, merged.counts.damaged);
-    return show_export(arguments, app, &sources, &merged);
+    return show_written(arguments, app, &sources, &merged);
 }
 
 static int export_run(const struct arguments *arguments)
@@ -104,9 +109,10 @@ static const struct option_spec import_options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* Bytes of all files in the program's folder, and of the recipes among them. */
-static void measure_program(const char *root, const char *app, uint64_t *ret_all,
-                            uint64_t *ret_recipes)
+/* As the layer does (quota.h): recipes give way to caches, but keep an eighth. What is removed
+ * counts as left out. */
+static void import_keep_to_limit(const char *root, const char *app, uint64_t max_size,
+                                 struct recipe_merged *merged)
 {
     AUTO_CLOSE int folder_fd = -1;
     AUTO(usage_free) struct usage usage = {0};
@@ -114,23 +120,11 @@ static void measure_program(const char *root, const char *app, uint64_t *ret_all
     if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
         usage_read(folder_fd, &entries, &usage);
     }
-    *ret_all = usage_bytes(&usage);
-    *ret_recipes = usage.recipe_bytes;
-}
-
-/* As the layer does (quota.h): recipes give way to caches, but keep an eighth. What is removed
- * counts as left out. */
-static void import_keep_to_limit(const char *root, const char *app, uint64_t max_size,
-                                 struct recipe_merged *merged)
-{
-    uint64_t all;
-    uint64_t recipes;
-    measure_program(root, app, &all, &recipes);
-    if (all <= max_size) {
+    if (usage_bytes(&usage) <= max_size) {
         recipe_compact(root, app, NULL);
         return;
     }
-    const uint64_t beside = all - recipes;
+    const uint64_t beside = usage_bytes(&usage) - usage.recipe_bytes;
     const uint64_t room = max_size > beside ? max_size - beside : 0;
     const struct recipe_merge_limits limits = {.max_size =
                                                    room > max_size / 8 ? room : max_size / 8};
@@ -332,21 +326,7 @@ static bool merge_read_files(char **paths, size_t count, struct recipe_sources *
     return true;
 }
 
-/* Gives the exit status. */
-static int merge_show(const char *path, const struct recipe_merged *merged, bool json)
-{
-    const int status = recipe_tool_is_finding(&merged->counts) ? EXIT_FINDING : EXIT_CLEAN;
-    struct output output;
-    if (output_file_is_standard(path)) {
-        return status;
-    }
-    output_begin(&output, json);
-    output_text(&output, "path", path);
-    recipe_tool_show(&output, merged);
-    return output_end(&output, status);
-}
-
-static int merge_write(char **paths, const struct recipe_sources *files, bool json)
+static int merge_write(const struct arguments *arguments, const struct recipe_sources *files)
 {
     const struct recipe_merge_limits limits = {.max_size = RECIPES_MAX_FILE, .foreign = true};
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
@@ -356,14 +336,15 @@ static int merge_write(char **paths, const struct recipe_sources *files, bool js
         return EXIT_USAGE;
     }
     int status = EXIT_USAGE;
-    const char *path = paths[0];
+    const char *path = arguments->operands[0];
     for (size_t i = 0; i < files->count; i++) {
-        recipe_tool_name_damage(paths[i + 1], recipe_segment_damaged(files->inputs[i].segment));
+        recipe_tool_name_damage(arguments->operands[i + 1],
+                                recipe_segment_damaged(files->inputs[i].segment));
     }
     if (merged.size == 0) {
         output_message("no pipelines in these files; '%s' is not written", path);
     } else if (output_file_write(path, merged.parts, (int)merged.part_count)) {
-        status = merge_show(path, &merged, json);
+        status = show_written(arguments, NULL, files, &merged);
     }
     return status;
 }
@@ -372,9 +353,8 @@ static int merge_run(const struct arguments *arguments)
 {
     AUTO(recipe_sources_close) struct recipe_sources files = {.lock_fd = -1};
     const size_t count = (size_t)arguments->operand_count - 1;
-    return merge_read_files(arguments->operands + 1, count, &files)
-               ? merge_write(arguments->operands, &files, arguments->json)
-               : EXIT_USAGE;
+    return merge_read_files(arguments->operands + 1, count, &files) ? merge_write(arguments, &files)
+                                                                    : EXIT_USAGE;
 }
 
 const struct verb verb_merge = {

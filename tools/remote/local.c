@@ -89,24 +89,14 @@ bool local_exists(const char *root, const char *app, const char *identity_hex)
            blob_read_header(folder_fd, name, NULL, &envelope) == STATUS_ok;
 }
 
-bool local_has_parts(const char *root, const char *app, const char *identity_hex)
-{
-    AUTO_CLOSE int folder_fd = -1;
-    struct parts parts = {0};
-    return file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
-           parts_list(folder_fd, identity_hex, false, &parts) && parts.count > 0;
-}
-
-bool local_has_room(const char *root, const char *app, const char *identity_hex, uint64_t size,
-                    size_t more)
+size_t local_count_parts(const char *root, const char *app, const char *identity_hex)
 {
     AUTO_CLOSE int folder_fd = -1;
     struct parts parts = {0};
     if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok) {
         parts_list(folder_fd, identity_hex, false, &parts);
     }
-    const size_t count = parts.count + more;
-    return count < PARTS_MAX && (count <= 1 || size <= OBJECT_LIMIT / (count + 1));
+    return parts.count;
 }
 
 /* The lines of a note that name what was pulled. */

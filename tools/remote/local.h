@@ -37,13 +37,8 @@ void local_blob_free(struct local_blob *blob);
 /* Whether there is a cache file whose header is whole. */
 bool local_exists(const char *root, const char *app, const char *identity_hex);
 
-/* Whether parts lie beside the file, for the next save to merge. */
-bool local_has_parts(const char *root, const char *app, const char *identity_hex);
-
-/* Whether a file of this size may lie beside the cache file, as the store will judge, once `more`
- * others do that are about to come. */
-bool local_has_room(const char *root, const char *app, const char *identity_hex, uint64_t size,
-                    size_t more);
+/* How many parts lie beside the file, for the next save to merge. */
+size_t local_count_parts(const char *root, const char *app, const char *identity_hex);
 
 /* What came from the remote with what lies in quarantine, or else that itself: names of payloads, a
  * newline behind each. Freed with bytes_free. */

@@ -178,16 +178,18 @@ static size_t pull_choose(struct pull *blob, struct head *head,
     return count;
 }
 
-/* Those that can be kept here: others would be fetched in vain each time, until a save takes up
- * what waits for it. Gives how many. */
+/* Those that can be kept here, as the store will judge: others would be fetched in vain each time,
+ * until a save takes up what waits for it. Gives how many. */
 static size_t pull_fit(struct pull *blob, const struct head_part *parts[HEAD_PARTS], size_t count)
 {
+    size_t beside = local_count_parts(blob->session->root, blob->app, blob->identity_hex);
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         const bool becomes_file = !blob->has_file && kept == 0;
-        if (becomes_file || local_has_room(blob->session->root, blob->app, blob->identity_hex,
-                                           parts[i]->unpacked, kept - !blob->has_file)) {
+        if (becomes_file || (beside < PARTS_MAX &&
+                             (beside <= 1 || parts[i]->unpacked <= OBJECT_LIMIT / (beside + 1)))) {
             parts[kept++] = parts[i];
+            beside += !becomes_file;
         }
     }
     if (kept < count) {

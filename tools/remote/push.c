@@ -213,7 +213,7 @@ static bool push_make_room(struct push *push, enum status *ret_reason)
         *ret_reason = STATUS_remote_blocked;
         return false;
     }
-    if (!local_has_parts(push->session->root, push->app, push->identity_hex)) {
+    if (local_count_parts(push->session->root, push->app, push->identity_hex) == 0) {
         push_drop_held(push);
     }
     if (!head_has_room(head, push->local.size)) {

@@ -92,7 +92,7 @@ static enum status engine_http_write(struct engine *engine, const char *path, co
 {
     char url[ENGINE_HTTP_URL_SIZE];
     struct http_request request = {
-        .method = "PUT", .url = url, .headers = {condition}, .body = data, .body_size = size};
+        .method = "PUT", .url = url, .header = condition, .body = data, .body_size = size};
     long status;
     engine_http_url(engine, path, url);
     enum status reason = http_change(engine, &request, &status);
@@ -220,7 +220,7 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     char url[ENGINE_HTTP_URL_SIZE];
     const struct http_request request = {.method = "PROPFIND",
                                          .url = url,
-                                         .headers = {"Depth: 1"},
+                                         .header = "Depth: 1",
                                          .body = body,
                                          .body_size = sizeof body - 1,
                                          .limit = ENGINE_HTTP_LISTING_LIMIT};

@@ -62,7 +62,7 @@ static enum status s3_write(struct engine *engine, const char *path, const char 
 {
     char url[ENGINE_S3_URL_SIZE];
     struct http_request request = {
-        .method = "PUT", .headers = {condition}, .body = data, .body_size = size};
+        .method = "PUT", .header = condition, .body = data, .body_size = size};
     long status = 0;
     enum status reason = s3_address(engine, path, url, &request);
     if (reason == STATUS_ok) {

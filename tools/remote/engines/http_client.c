@@ -214,18 +214,13 @@ static void http_prepare(struct http_engine *http, const struct http_request *re
 /* NULL: out of memory. */
 static struct curl_slist *http_headers(const struct http_request *request)
 {
-    enum { most = sizeof request->headers / sizeof request->headers[0] };
-    const char *lines[most + 2] = {NULL};
+    const char *lines[3] = {request->header};
     char type[128];
-    size_t count = 0;
     struct http_signature signature;
-    for (; count < most && request->headers[count]; count++) {
-        lines[count] = request->headers[count];
-    }
     if (request->body) {
         snprintf(type, sizeof type, "Content-Type: %s",
                  request->type ? request->type : "application/octet-stream");
-        lines[count] = type;
+        lines[request->header != NULL] = type;
     }
     struct curl_slist *list = curl.slist_append(NULL, "Expect:");
     const bool gets = strcmp(request->method, "GET") == 0;

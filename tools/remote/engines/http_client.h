@@ -26,8 +26,8 @@ struct http_credentials {
 struct http_request {
     const char *method;
     const char *url;
-    const char *headers[6]; /* whole lines; the first NULL ends them */
-    const void *body;       /* NULL: none */
+    const char *header; /* a whole line; NULL: none of its own */
+    const void *body;   /* NULL: none */
     size_t body_size;
     uint64_t limit;                         /* bytes of an answer's body */
     const struct http_credentials *signing; /* NULL, or not is_signed: not signed */

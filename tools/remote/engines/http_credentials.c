@@ -229,7 +229,7 @@ static enum status credentials_ask_container(struct http_credentials *credential
         token = text;
     }
     snprintf(header, sizeof header, "Authorization: %.4095s", token ? token : "");
-    struct http_request request = {.method = "GET", .url = url, .headers = {token ? header : NULL}};
+    struct http_request request = {.method = "GET", .url = url, .header = token ? header : NULL};
     const enum status reason =
         credentials_ask(credentials, engine, &request, credentials_parse_json, "Token");
     explicit_bzero(text, sizeof text);
