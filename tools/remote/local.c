@@ -134,17 +134,6 @@ void local_quarantined(const char *root, const char *app, const char *identity_h
     }
 }
 
-bool local_on_trial(const char *root, const char *app, const char *identity_hex,
-                    uint64_t generation, struct trial *ret_trial)
-{
-    AUTO_CLOSE int folder_fd = -1;
-    char name[PART_NAME_SIZE];
-    *ret_trial = (struct trial){.kept = ""};
-    snprintf(name, sizeof name, "%s" LOADING_SUFFIX, identity_hex);
-    return file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
-           trial_find(folder_fd, name, generation, ret_trial) == STATUS_ok;
-}
-
 /* Whether the file of that name is whole and holds the same driver data. */
 static bool local_is_same(int folder_fd, const char *identity_hex, const char *name,
                           const struct envelope *envelope, const char *payload)

@@ -45,10 +45,6 @@ size_t local_count_parts(const char *root, const char *app, const char *identity
 void local_quarantined(const char *root, const char *app, const char *identity_hex,
                        struct bytes *ret_names);
 
-/* Whether the cache file of this generation is on trial (blobs/trial.h). Freed with trial_free. */
-bool local_on_trial(const char *root, const char *app, const char *identity_hex,
-                    uint64_t generation, struct trial *ret_trial);
-
 /* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
  * the store writes it, in place of no file or as a part beside one. Where the file or a part holds
  * the same already, there is nothing to do. */

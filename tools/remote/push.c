@@ -19,6 +19,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/files/file.h"
 #include "tools/cli/inventory.h"
 #include "tools/remote/remote.h"
 #include "tools/remote/session.h"
@@ -270,8 +271,12 @@ static void push_find_bad(struct push *push)
 static bool push_is_on_trial(const struct push *push)
 {
     AUTO(trial_free) struct trial trial = {.kept = ""};
-    const bool is_on_trial = local_on_trial(push->session->root, push->app, push->identity_hex,
-                                            push->local.envelope.generation, &trial);
+    AUTO_CLOSE int folder_fd = -1;
+    char name[PART_NAME_SIZE];
+    snprintf(name, sizeof name, "%s" LOADING_SUFFIX, push->identity_hex);
+    const bool is_on_trial =
+        file_open_directory(push->session->root, push->app, false, &folder_fd) == STATUS_ok &&
+        trial_find(folder_fd, name, push->local.envelope.generation, &trial) == STATUS_ok;
     const bool is_as_pulled =
         trial.payloads.size == OBJECT_NAME_SIZE && state_has(&trial.payloads, push->local.payload);
     return is_on_trial && !is_as_pulled;

@@ -186,8 +186,7 @@ void remote_complain(struct remote *remote, const char *path, enum status reason
     case STATUS_remote_bad_answer:
     case STATUS_remote_no_conditions:
         if (!detail[0] || !remote->engine->failure.is_of_value) {
-            remote->gone = true; /* the next request would fail alike */
-            remote->gone_because = reason;
+            remote->gone = reason; /* the next request would fail alike */
         }
         break;
     default:

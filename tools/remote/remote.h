@@ -45,9 +45,8 @@ struct remote {
     bool conditions_known; /* they were tried, and work */
     struct minisign_keys keys;
     struct state state;
-    bool failed; /* something was refused or could not be had */
-    bool gone;   /* it does not answer, or not as a remote: nothing more is asked of it */
-    enum status gone_because;
+    bool failed;      /* something was refused or could not be had */
+    enum status gone; /* not ok: it does not answer, or not as a remote; nothing more is asked */
     enum status already_told; /* another process has said that it is gone because of this */
     bool is_unmade_told;      /* remote_tell_unmade has */
     uint64_t lost;            /* of heads that were seen before and are not there: a sum */

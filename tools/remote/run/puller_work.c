@@ -38,7 +38,7 @@
 static void puller_begin_request(struct puller_work *work, uint64_t limit_ns)
 {
     struct remote *remote = &work->session.remote;
-    remote->gone = false;
+    remote->gone = STATUS_ok;
     remote->failed = false;
     remote->engine->deadline_ns = clock_now_ns() + limit_ns;
     atomic_store(&work->state->is_asking, true);
@@ -50,7 +50,7 @@ static void puller_end_request(struct puller_work *work)
     if (remote->failed) {
         atomic_store(&work->state->is_told, true);
     }
-    atomic_store(&work->state->gone_because, remote->gone ? (int)remote->gone_because : STATUS_ok);
+    atomic_store(&work->state->gone_because, (int)remote->gone);
     atomic_store(&work->state->is_asking, false);
     work->rest_ns = clock_now_ns() + puller_ns(PULLER_REST_MS);
 }
@@ -76,9 +76,8 @@ static void puller_add_late(struct puller_work *work, const char *hex)
 static void puller_note_gone(struct puller_work *work, const char *hex, uint64_t received)
 {
     const struct remote *remote = &work->session.remote;
-    const enum status reason = remote->gone_because;
-    if (remote->gone && (reason == STATUS_remote_timeout || reason == STATUS_remote_unreachable ||
-                         reason == STATUS_remote_tls)) {
+    if (remote->gone == STATUS_remote_timeout || remote->gone == STATUS_remote_unreachable ||
+        remote->gone == STATUS_remote_tls) {
         work->gone_until_ns = clock_now_ns() + puller_ns(PULLER_GONE_MS);
         work->is_slow = remote->engine->traffic.received > received;
         if (work->is_slow) {

@@ -179,7 +179,7 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
     }
     if (run->remote.secret_key && run->leases) {
         if (engine_time_left(engine, 1) == 0) { /* others must not wait for what has ended */
-            session.remote.gone = false;
+            session.remote.gone = STATUS_ok;
             engine->stops = NULL;
             engine->stop_ns = 0;
             engine->silent_ms = 0;

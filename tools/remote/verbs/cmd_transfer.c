@@ -228,7 +228,7 @@ static uint64_t sync_wanted(const struct sync *sync)
 
 static void sync_begin_round(struct sync *sync)
 {
-    sync->session.remote.gone = false;
+    sync->session.remote.gone = STATUS_ok;
     sync->session.remote.failed = false;
     sync->session.remote.lost = 0;
 }
@@ -292,7 +292,7 @@ static void sync_end(struct sync *sync, bool can_push)
     if (can_push && (stamp != sync->pushed || sync->unsent) && engine_time_left(engine, 1) > 0) {
         sync_push(sync, stamp);
     }
-    sync->session.remote.gone = false; /* others must not wait for what has ended */
+    sync->session.remote.gone = STATUS_ok; /* others must not wait for what has ended */
     engine->stop_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
     lease_give_back(&sync->session.remote, &sync->leases, NULL);
 }

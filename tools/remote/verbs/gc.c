@@ -217,7 +217,7 @@ static bool gc_is_unused_still(struct gc *gc, const char *name, const char *path
     if (clock_now_ns() >= gc->stale_ns) {
         gc->named.count = 0;
         if (!gc_read_heads(gc)) {
-            remote->gone = true;
+            remote->gone = STATUS_remote_error;
             return false;
         }
     }
