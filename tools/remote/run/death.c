@@ -125,10 +125,9 @@ void death_judge(struct session *session, const char *app, uint64_t since, bool 
     while ((name = listing_next(listing))) {
         char identity_hex[DIGEST_HEX_SIZE];
         if (names_classify(name, identity_hex) == NAME_LOADING) {
-            struct marker_folder folder;
+            AUTO(marker_folder_close) struct marker_folder folder;
             marker_folder_open(folder_fd, name, &folder);
             death_judge_identity(session, app, folder_fd, identity_hex, &folder, since, crashed);
-            marker_folder_close(&folder);
         }
     }
 }

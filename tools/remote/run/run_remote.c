@@ -161,7 +161,7 @@ static uint64_t run_push_deadline_ns(uint64_t stopped_ns)
 static void run_end_here(const struct run_remote *run, const struct run_end *end,
                          const sigset_t *stops, const struct puller *puller)
 {
-    struct session session;
+    AUTO(session_close) struct session session = {.told = 0};
     if ((end->status == 0 && !run->remote.secret_key) || !run_session_open(run, &session)) {
         return;
     }
@@ -187,7 +187,6 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
         }
         lease_give_back(&session.remote, run->leases, NULL);
     }
-    session_close(&session);
 }
 
 /* A signal that came since then has had its effect: the end is the program's. */

@@ -313,19 +313,17 @@ static int remote_keygen(const char *folder, bool json)
 static int remote_act(const struct arguments *arguments, remote_action *action)
 {
     struct remote_options options_of_remote;
-    struct session session;
+    AUTO(session_close) struct session session = {.told = 0};
     if (!remote_options_read(arguments, &options_of_remote) ||
         !session_open(&options_of_remote, strdup(""), &session)) {
         return EXIT_USAGE;
     }
     struct output output;
     output_begin(&output, arguments->json);
-    int status = action(&session, arguments, &output);
+    const int status = action(&session, arguments, &output);
     remote_tell_unmade(&session.remote);
-    status =
-        output_end(&output, status == EXIT_CLEAN && session.remote.failed ? EXIT_FINDING : status);
-    session_close(&session);
-    return status;
+    return output_end(&output,
+                      status == EXIT_CLEAN && session.remote.failed ? EXIT_FINDING : status);
 }
 
 static int remote_main(const struct arguments *arguments)

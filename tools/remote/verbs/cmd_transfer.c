@@ -62,17 +62,14 @@ static int transfer_end(struct session *session, bool known)
         warm_coverage_free(session->coverage);
     }
     session_show_traffic(session, output);
-    const int status =
-        output_end(output, !known || session->remote.failed ? EXIT_FINDING : EXIT_CLEAN);
-    session_close(session);
-    return status;
+    return output_end(output, !known || session->remote.failed ? EXIT_FINDING : EXIT_CLEAN);
 }
 
 static int pull_main(const struct arguments *arguments)
 {
     struct remote_options options;
     struct warm_coverage coverage = {.count = 0};
-    struct session session;
+    AUTO(session_close) struct session session = {.told = 0};
     struct output output;
     if (!remote_options_read(arguments, &options) || inventory_is_read_only() ||
         !session_open(&options, inventory_new_root(arguments), &session)) {
@@ -95,7 +92,7 @@ static int pull_main(const struct arguments *arguments)
 static int push_main(const struct arguments *arguments)
 {
     struct remote_options options;
-    struct session session;
+    AUTO(session_close) struct session session = {.told = 0};
     struct output output;
     if (!remote_options_read(arguments, &options)) {
         return EXIT_USAGE;
@@ -104,11 +101,8 @@ static int push_main(const struct arguments *arguments)
         output_message("give --secret-key FILE ('warmpipe remote keygen' makes one)");
         return EXIT_USAGE;
     }
-    if (!session_open(&options, inventory_new_root(arguments), &session)) {
-        return EXIT_USAGE;
-    }
-    if (!session_apps_here(&session, arguments)) {
-        session_close(&session);
+    if (!session_open(&options, inventory_new_root(arguments), &session) ||
+        !session_apps_here(&session, arguments)) {
         return EXIT_USAGE;
     }
     transfer_begin(&session, arguments, &output);
