@@ -10,6 +10,7 @@
 
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
+#include "common/files/names.h"
 #include "common/files/program.h"
 #include "common/quota/quota.h"
 #include "tools/cli/output.h"
@@ -55,7 +56,7 @@ enum inventory_kind {
 
 /* The names in the root that programs have, sorted. A root that is not there has none. */
 struct inventory_app {
-    char *name;
+    char name[NAMES_APP_SIZE];
     enum inventory_kind kind;
 };
 struct inventory_apps {
@@ -72,7 +73,7 @@ bool inventory_apps(const char *root, const char *app, enum inventory_kind least
                     struct inventory_apps *ret_apps);
 void inventory_apps_free(struct inventory_apps *apps);
 
-/* Adds a name in its place, if it is not there. False: out of memory. */
+/* Adds a name, as names_is_app knows it, in its place, if it is not there. False: out of memory. */
 bool inventory_apps_add(struct inventory_apps *apps, const char *name, enum inventory_kind kind);
 
 /* Calls the work for a root (--dir) and the programs in it (--app). Gives its exit status, or

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -81,13 +82,13 @@ bool inventory_apps_add(struct inventory_apps *apps, const char *name, enum inve
             at = middle + 1;
         }
     }
-    char *copy = strdup(name);
-    if (!copy || !array_reserve(&apps->list, apps->count, sizeof *apps->list)) {
-        free(copy);
+    if (!array_reserve(&apps->list, apps->count, sizeof *apps->list)) {
         return false;
     }
-    memmove(&apps->list[at + 1], &apps->list[at], (apps->count - at) * sizeof *apps->list);
-    apps->list[at] = (struct inventory_app){copy, kind};
+    struct inventory_app *app = &apps->list[at];
+    memmove(app + 1, app, (apps->count - at) * sizeof *app);
+    snprintf(app->name, sizeof app->name, "%s", name);
+    app->kind = kind;
     apps->count++;
     return true;
 }
@@ -96,9 +97,7 @@ static void inventory_drop_obstacles(struct inventory_apps *apps)
 {
     size_t kept = 0;
     for (size_t i = 0; i < apps->count; i++) {
-        if (apps->list[i].kind == INVENTORY_OBSTACLE) {
-            free(apps->list[i].name);
-        } else {
+        if (apps->list[i].kind != INVENTORY_OBSTACLE) {
             apps->list[kept++] = apps->list[i];
         }
     }
@@ -217,9 +216,6 @@ int inventory_run(const struct arguments *arguments, verb_work *work)
 
 void inventory_apps_free(struct inventory_apps *apps)
 {
-    for (size_t i = 0; i < apps->count; i++) {
-        free(apps->list[i].name);
-    }
     free(apps->list);
     *apps = (struct inventory_apps){0};
 }

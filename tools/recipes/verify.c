@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/recipes/recipe_tool.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,7 +31,7 @@ bool verify_recipes_is_one(int directory_fd, const char *name)
 
 /* A file, and what was found in it. */
 struct verified_file {
-    char *name;
+    char name[NAME_MAX + 1];
     enum status status; /* why it could not be opened */
     bool is_judged;     /* else it lies beside */
     struct recipe_segment segment;
@@ -64,10 +66,8 @@ static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, co
         return false;
     }
     struct verified_file *file = &recipes->files[recipes->count];
-    *file = (struct verified_file){.name = strdup(name), .is_judged = is_judged};
-    if (!file->name) {
-        return false;
-    }
+    *file = (struct verified_file){.is_judged = is_judged};
+    snprintf(file->name, sizeof file->name, "%s", name);
     file->status = is_judged
                        ? verify_read_judged(directory_fd, name, &file->segment)
                        : recipe_segment_open(directory_fd, name, RECIPES_READ, &file->segment);
@@ -144,7 +144,6 @@ void verify_recipes_close(struct verify_recipes *recipes)
     recipe_judge_free(&recipes->judge);
     for (size_t i = 0; i < recipes->count; i++) {
         recipe_segment_close(&recipes->files[i].segment);
-        free(recipes->files[i].name);
     }
     free(recipes->inputs);
     free(recipes->files);

@@ -6,7 +6,7 @@
 
 #include "common/base/bytes.h"
 
-/* NULL: too many programs, or out of memory. */
+/* NULL: there are too many programs. */
 static struct report_program *report_program_of(struct report *report, const struct trace_run *run)
 {
     for (size_t i = 0; i < report->count; i++) {
@@ -20,16 +20,8 @@ static struct report_program *report_program_of(struct report *report, const str
         report->runs_left_out++;
         return NULL;
     }
-    struct report_program *program = &report->programs[report->count];
-    *program = (struct report_program){
-        .app = run->app,
-        .runs = calloc(TRACE_MAX_RUNS, sizeof *program->runs),
-    };
-    if (!program->runs) {
-        report->failed = true;
-        return NULL;
-    }
-    report->count++;
+    struct report_program *program = &report->programs[report->count++];
+    program->app = run->app;
     return program;
 }
 
@@ -174,9 +166,6 @@ void report_of_runs(const struct trace_runs *runs, const char *app, struct repor
 
 void report_free(struct report *report)
 {
-    for (size_t i = 0; i < report->count; i++) {
-        free(report->programs[i].runs);
-    }
     free(report->programs);
     *report = (struct report){0};
 }

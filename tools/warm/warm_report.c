@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
+#include "common/files/names.h"
 #include "tools/warm/warm.h"
 
 static const char *report_outcome_id(int outcome)
@@ -125,35 +126,22 @@ bool warm_report_is_finding(const struct warm_report *report)
 #define COVERAGE_TIMEOUT_NS (30 * CLOCK_S)
 
 struct warm_coverage_row {
-    char *app;
-    char *device;
-    char *lack; /* NULL: of the first table */
+    char app[NAMES_APP_SIZE];
+    char device[VK_MAX_PHYSICAL_DEVICE_NAME_SIZE];
+    char lack[WARM_LACK_SIZE]; /* "": of the first table */
     size_t pipelines;
     size_t covered;
 };
 
-static void coverage_free_row(struct warm_coverage_row *row)
-{
-    free(row->app);
-    free(row->device);
-    free(row->lack);
-}
-
 static void coverage_add_row(struct warm_coverage *coverage, const struct warm_report *report,
                              const char *lack, size_t pipelines, size_t covered)
 {
-    struct warm_coverage_row row = {
-        .app = strdup(report->app),
-        .device = strdup(report->device),
-        .lack = lack ? strdup(lack) : NULL,
-        .pipelines = pipelines,
-        .covered = covered,
-    };
-    if (row.app && row.device && (row.lack || !lack) &&
-        array_reserve(&coverage->rows, coverage->count, sizeof row)) {
-        coverage->rows[coverage->count++] = row;
-    } else {
-        coverage_free_row(&row);
+    if (array_reserve(&coverage->rows, coverage->count, sizeof *coverage->rows)) {
+        struct warm_coverage_row *row = &coverage->rows[coverage->count++];
+        *row = (struct warm_coverage_row){.pipelines = pipelines, .covered = covered};
+        snprintf(row->app, sizeof row->app, "%s", report->app);
+        snprintf(row->device, sizeof row->device, "%s", report->device);
+        snprintf(row->lack, sizeof row->lack, "%s", lack);
     }
 }
 
@@ -166,7 +154,7 @@ void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report 
                                    report->state == WARM_STATE_INEFFECTIVE
                                ? report->total - report_skipped(report)
                                : counts->of[REPLAY_COMPILED] + counts->of[REPLAY_HIT];
-    coverage_add_row(coverage, report, NULL, report->total, covered);
+    coverage_add_row(coverage, report, "", report->total, covered);
     for (uint32_t i = 0; i < WARM_MAX_LACKS; i++) {
         if (counts->lacking[i] > 0) {
             coverage_add_row(coverage, report, shared->lacks.names[i], counts->lacking[i], 0);
@@ -223,7 +211,7 @@ static void coverage_show_table(const struct warm_coverage *coverage, struct out
     output_open(output, key, OUTPUT_TABLE);
     for (size_t i = 0; i < coverage->count; i++) {
         const struct warm_coverage_row *row = &coverage->rows[i];
-        if (!row->lack == of_lacks) {
+        if (!row->lack[0] == of_lacks) {
             continue;
         }
         output_open(output, NULL, OUTPUT_ROW);
@@ -245,7 +233,7 @@ void warm_coverage_show(const struct warm_coverage *coverage, struct output *out
 {
     bool is_whole = true;
     for (size_t i = 0; i < coverage->count; i++) {
-        is_whole &= !coverage->rows[i].lack;
+        is_whole &= !coverage->rows[i].lack[0];
     }
     if (output->json || !is_whole || (always && coverage->count > 0)) {
         coverage_show_table(coverage, output, "coverage", false);
@@ -257,9 +245,6 @@ void warm_coverage_show(const struct warm_coverage *coverage, struct output *out
 
 void warm_coverage_free(struct warm_coverage *coverage)
 {
-    for (size_t i = 0; i < coverage->count; i++) {
-        coverage_free_row(&coverage->rows[i]);
-    }
     free(coverage->rows);
     *coverage = (struct warm_coverage){0};
 }
