@@ -20,11 +20,6 @@ static const struct option_spec options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-struct inspect_file {
-    uint8_t *data;
-    size_t size;
-};
-
 static const char *inspect_byte_order(uint32_t endian_marker)
 {
     return endian_marker == ENVELOPE_LITTLE_ENDIAN ? "little"
@@ -91,9 +86,9 @@ static void inspect_show_sections(struct output *output, const struct envelope_l
 }
 
 /* VkPipelineCacheHeaderVersionOne: chapter "Pipeline Cache Header". */
-static void inspect_show_driver_header(struct output *output, const struct inspect_file *file)
+static void inspect_show_driver_header(struct output *output, const uint8_t *data, size_t size)
 {
-    struct bytes_reader reader = bytes_reader_over(file->data, file->size);
+    struct bytes_reader reader = bytes_reader_over(data, size);
     bytes_get(&reader, ENVELOPE_HEADER_SIZE);
     uint32_t header_size = bytes_get_u32(&reader);
     uint32_t header_version = bytes_get_u32(&reader);
@@ -112,21 +107,21 @@ static void inspect_show_driver_header(struct output *output, const struct inspe
     output_close(output);
 }
 
-static void inspect_show_file(struct output *output, const char *path,
-                              const struct inspect_file *file, enum status reason, bool verbose)
+static void inspect_show_file(struct output *output, const char *path, const uint8_t *data,
+                              size_t size, enum status reason, bool verbose)
 {
     struct envelope_layout layout;
     struct envelope envelope;
-    bool has_fields = envelope_peek(file->data, file->size, &envelope);
+    bool has_fields = envelope_peek(data, size, &envelope);
 
     output_text(output, "path", path);
-    output_size(output, "size", file->size);
+    output_size(output, "size", size);
     output_text(output, "verdict", reason == STATUS_ok ? "ok" : "damaged");
     output_text(output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));
     if (reason != STATUS_ok) {
         output_text(output, "explanation", status_text(reason));
     }
-    if (envelope_peek_layout(file->data, file->size, &layout)) {
+    if (envelope_peek_layout(data, size, &layout)) {
         inspect_show_header(output, &layout, has_fields ? &envelope : NULL);
     }
     if (has_fields) {
@@ -134,7 +129,7 @@ static void inspect_show_file(struct output *output, const char *path,
         inspect_show_sections(output, &layout, &envelope);
     }
     if (has_fields && verbose) {
-        inspect_show_driver_header(output, file);
+        inspect_show_driver_header(output, data, size);
     }
 }
 
@@ -145,19 +140,21 @@ static int inspect_run(const struct arguments *arguments)
     const char *name = slash ? slash + 1 : path;
     const char *spirv = options_value(arguments, "spirv");
     const char *pipeline = options_value(arguments, "pipeline");
-    struct inspect_file file;
+    AUTO_FREE uint8_t *data = NULL;
+    size_t size;
     if (spirv && pipeline) {
         output_message("--spirv and --pipeline exclude each other");
         return EXIT_USAGE;
     }
-    if (!output_file_read(path, FILE_LIMIT, &file.data, &file.size)) {
+    if (!output_file_read(path, FILE_LIMIT, &data, &size)) {
         return EXIT_USAGE;
     }
-    if (inspect_recipes_is_one(name, file.data, file.size)) {
-        return inspect_recipes(file.data, file.size, arguments);
+    if (inspect_recipes_is_one(name, data, size)) {
+        uint8_t *segment = data;
+        data = NULL;
+        return inspect_recipes(segment, size, arguments);
     }
-    AUTO_FREE uint8_t *data = file.data;
-    if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(data, file.size)) {
+    if (!cache_file_has_our_name(name) && !cache_file_has_our_magic(data, size)) {
         output_message("'%s' is neither a cache file nor a recipe file of warmpipe (%s)", path,
                        status_id(STATUS_bad_magic));
         return EXIT_USAGE;
@@ -167,10 +164,10 @@ static int inspect_run(const struct arguments *arguments)
         return EXIT_USAGE;
     }
     struct envelope envelope;
-    enum status reason = envelope_validate(data, file.size, NULL, &envelope);
+    enum status reason = envelope_validate(data, size, NULL, &envelope);
     struct output output;
     output_begin(&output, arguments->json);
-    inspect_show_file(&output, path, &file, reason, options_value(arguments, "verbose"));
+    inspect_show_file(&output, path, data, size, reason, options_value(arguments, "verbose"));
     return output_end(&output, reason == STATUS_ok ? EXIT_CLEAN : EXIT_FINDING);
 }
 

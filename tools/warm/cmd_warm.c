@@ -346,16 +346,15 @@ static int warm_run(struct warming *warming)
     if (fine && !warming->any) {
         warm_tell_nothing(warming);
     }
-    if (!warming->begun && fine) { /* no recipes: no driver need be asked for anything */
+    const bool has_none = !warming->begun && fine;
+    if (has_none) { /* no recipes: no driver need be asked for anything */
         output_begin(&warming->output, warming->arguments->json);
         output_open(&warming->output, "caches", OUTPUT_TABLE);
+    }
+    if (has_none || warm_begin(warming, NULL)) {
         output_close(&warming->output);
         warm_coverage_show(&warming->coverage, &warming->output, false);
-        status = output_end(&warming->output, EXIT_CLEAN);
-    } else if (warm_begin(warming, NULL)) {
-        output_close(&warming->output);
-        warm_coverage_show(&warming->coverage, &warming->output, false);
-        if (warming->devices.count == 0) {
+        if (!has_none && warming->devices.count == 0) {
             output_message("nothing to do: no Vulkan device on this machine");
         }
         status = output_end(&warming->output, !fine            ? EXIT_USAGE

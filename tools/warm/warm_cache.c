@@ -128,21 +128,20 @@ static enum status warm_cache_commit(const struct warm_cache *cache, const void 
                                      bool only_unites)
 {
     struct store_foreign foreign;
-    if (store_begin(cache->store, &foreign) != STATUS_ok) {
-        return only_unites ? STATUS_ok : store_commit_unmerged(cache->store, data, size);
+    if (store_begin(cache->store, &foreign) == STATUS_ok) {
+        if (foreign.count == 0) {
+            return store_commit(cache->store, data, size);
+        }
+        size_t merged_size = 0;
+        store_merging(cache->store);
+        AUTO_FREE void *merged =
+            cache->may_merge ? warm_cache_merge(cache, &foreign, data, size, &merged_size) : NULL;
+        store_merged(cache->store);
+        if (merged && merged_size <= cache->max_blob) {
+            return store_commit(cache->store, merged, merged_size);
+        }
+        store_abort(cache->store);
     }
-    if (foreign.count == 0) {
-        return store_commit(cache->store, data, size);
-    }
-    size_t merged_size = 0;
-    store_merging(cache->store);
-    AUTO_FREE void *merged =
-        cache->may_merge ? warm_cache_merge(cache, &foreign, data, size, &merged_size) : NULL;
-    store_merged(cache->store);
-    if (merged && merged_size <= cache->max_blob) {
-        return store_commit(cache->store, merged, merged_size);
-    }
-    store_abort(cache->store);
     return only_unites ? STATUS_ok : store_commit_unmerged(cache->store, data, size);
 }
 

@@ -165,7 +165,7 @@ static const struct option_spec sync_options[] = {
 
 struct sync {
     const struct arguments *arguments;
-    struct session session;
+    struct session *session;
     struct leases leases;
     sigset_t signals; /* that end it */
     uint64_t pulls;   /* rounds */
@@ -192,7 +192,7 @@ static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, cons
 /* A number that changes with every file that is saved: each is renamed into its folder. */
 static uint64_t sync_stamp(struct sync *sync)
 {
-    struct session *session = &sync->session;
+    struct session *session = sync->session;
     uint64_t stamp = 1;
     session_apps_here(session, sync->arguments);
     for (size_t i = 0; i < session->apps.count; i++) {
@@ -206,7 +206,7 @@ static uint64_t sync_stamp(struct sync *sync)
  * in 30 days: those of a driver that keeps nothing do so at each start. */
 static uint64_t sync_wanted(const struct sync *sync)
 {
-    const struct session *session = &sync->session;
+    const struct session *session = sync->session;
     uint64_t stamp = 1;
     for (size_t i = 0; i < session->apps.count; i++) {
         const char *app = session->apps.list[i].name;
@@ -222,23 +222,23 @@ static uint64_t sync_wanted(const struct sync *sync)
 
 static void sync_begin_round(struct sync *sync)
 {
-    sync->session.remote.gone = STATUS_ok;
-    sync->session.remote.failed = false;
-    sync->session.remote.lost = 0;
+    sync->session->remote.gone = STATUS_ok;
+    sync->session->remote.failed = false;
+    sync->session->remote.lost = 0;
 }
 
 /* What programs have looked for just now and nobody has, they compile: others may wait for it. */
 static void sync_take_leases(struct sync *sync)
 {
-    const struct session *session = &sync->session;
-    lease_make_room(&sync->session.remote, &sync->leases);
+    const struct session *session = sync->session;
+    lease_make_room(&sync->session->remote, &sync->leases);
     for (size_t i = 0; i < session->apps.count; i++) {
         struct local_identities wanted = {.count = 0};
         local_identities_add_wanted(session->root, session->apps.list[i].name, SYNC_COMPILES_S,
                                     &wanted);
         for (size_t k = 0; k < wanted.count && !session->remote.gone; k++) {
             if (!local_exists(session->root, session->apps.list[i].name, wanted.hex[k])) {
-                lease_try(&sync->session.remote, &sync->leases, session->apps.list[i].name,
+                lease_try(&sync->session->remote, &sync->leases, session->apps.list[i].name,
                           wanted.hex[k]);
             }
         }
@@ -249,16 +249,16 @@ static void sync_pull(struct sync *sync)
 {
     const uint64_t wanted = sync_wanted(sync);
     sync_begin_round(sync);
-    if (session_apps_there(&sync->session, sync->arguments)) {
-        pull_all(&sync->session);
+    if (session_apps_there(sync->session, sync->arguments)) {
+        pull_all(sync->session);
     }
-    if (sync->session.remote.keys.can_sign && wanted != sync->wanted) {
+    if (sync->session->remote.keys.can_sign && wanted != sync->wanted) {
         sync_take_leases(sync);
     }
-    if (!sync->session.remote.keys.can_sign) {
-        remote_tell_unmade(&sync->session.remote);
+    if (!sync->session->remote.keys.can_sign) {
+        remote_tell_unmade(&sync->session->remote);
     }
-    sync->failed = sync->session.remote.failed;
+    sync->failed = sync->session->remote.failed;
     sync->wanted = wanted;
     sync->pulls++;
 }
@@ -268,9 +268,9 @@ static void sync_pull(struct sync *sync)
 static void sync_push(struct sync *sync, uint64_t stamp)
 {
     sync_begin_round(sync);
-    push_all(&sync->session, options_value(sync->arguments, "recipes"));
-    lease_give_back(&sync->session.remote, &sync->leases, sync->session.root);
-    sync->failed = sync->unsent = sync->session.remote.failed;
+    push_all(sync->session, options_value(sync->arguments, "recipes"));
+    lease_give_back(&sync->session->remote, &sync->leases, sync->session->root);
+    sync->failed = sync->unsent = sync->session->remote.failed;
     sync->pushed = stamp;
     sync->pushes++;
 }
@@ -278,7 +278,7 @@ static void sync_push(struct sync *sync, uint64_t stamp)
 /* A signal has come: the push that was under way had the time that all has which is left. */
 static void sync_end(struct sync *sync, bool can_push)
 {
-    struct engine *engine = sync->session.remote.engine;
+    struct engine *engine = sync->session->remote.engine;
     const uint64_t stamp = sync_stamp(sync);
     if (engine->stop_ns == 0) {
         engine->stop_ns = clock_now_ns() + ENGINE_STOP_MS * CLOCK_MS;
@@ -286,9 +286,9 @@ static void sync_end(struct sync *sync, bool can_push)
     if (can_push && (stamp != sync->pushed || sync->unsent) && engine_time_left(engine, 1) > 0) {
         sync_push(sync, stamp);
     }
-    sync->session.remote.gone = STATUS_ok; /* others must not wait for what has ended */
+    sync->session->remote.gone = STATUS_ok; /* others must not wait for what has ended */
     engine->stop_ns = clock_now_ns() + LEASE_LAST_MS * CLOCK_MS;
-    lease_give_back(&sync->session.remote, &sync->leases, NULL);
+    lease_give_back(&sync->session->remote, &sync->leases, NULL);
 }
 
 /* Until a signal comes. Pushes once nothing has changed between two polls; where something always
@@ -296,7 +296,7 @@ static void sync_end(struct sync *sync, bool can_push)
 static void sync_loop(struct sync *sync, uint64_t interval_ms)
 {
     const struct timespec pause = clock_timespec(SYNC_POLL_MS * CLOCK_MS);
-    const bool can_push = sync->session.remote.keys.can_sign;
+    const bool can_push = sync->session->remote.keys.can_sign;
     uint64_t next_pull = 0;
     uint64_t before = 0;
     uint64_t changed_ns = 0; /* when what was not yet pushed was first seen; 0: there is nothing */
@@ -307,7 +307,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
             sync_pull(sync);
             next_pull = now + interval_ms * CLOCK_MS;
             /* Not each time: this machine may have nothing to send for a head that is gone. */
-            const uint64_t lost = sync->session.remote.lost;
+            const uint64_t lost = sync->session->remote.lost;
             again = sync->unsent || (lost != 0 && lost != sync->lost);
             sync->lost = lost;
         }
@@ -320,7 +320,7 @@ static void sync_loop(struct sync *sync, uint64_t interval_ms)
             changed_ns = 0;
         }
         before = stamp;
-        engine_rest(sync->session.remote.engine);
+        engine_rest(sync->session->remote.engine);
     } while (sigtimedwait(&sync->signals, NULL, &pause) <= 0);
     sync_end(sync, can_push);
 }
@@ -329,7 +329,8 @@ static int sync_main(const struct arguments *arguments)
 {
     struct remote_options options;
     const char *interval = options_value(arguments, "interval");
-    struct sync sync = {.arguments = arguments};
+    AUTO(session_close) struct session session = {.told = 0};
+    struct sync sync = {.arguments = arguments, .session = &session};
     struct output output;
     uint64_t interval_ms = 60000;
     signal(SIGPIPE, SIG_IGN); /* a remote that goes away is an error, not the end */
@@ -339,22 +340,18 @@ static int sync_main(const struct arguments *arguments)
     sigprocmask(SIG_BLOCK, &sync.signals, NULL);
     if (!remote_options_read(arguments, &options) ||
         (interval && !options_duration(interval, &interval_ms)) || inventory_is_read_only() ||
-        !session_open(&options, inventory_new_root(arguments), &sync.session)) {
+        !session_open(&options, inventory_new_root(arguments), &session) ||
+        !session_apps_here(&session, arguments)) {
         return EXIT_USAGE;
     }
-    if (!session_apps_here(&sync.session, arguments)) {
-        session_close(&sync.session);
-        return EXIT_USAGE;
-    }
-    sync.session.remote.engine->stops = &sync.signals;
-    vulkan_devices_list(&sync.session.devices);
+    session.remote.engine->stops = &sync.signals;
+    vulkan_devices_list(&session.devices);
     leases_init(&sync.leases);
     sync_loop(&sync, interval_ms);
     output_begin(&output, arguments->json);
     output_number(&output, "pulls", sync.pulls);
     output_number(&output, "pushes", sync.pushes);
-    session_show_traffic(&sync.session, &output);
-    session_close(&sync.session);
+    session_show_traffic(&session, &output);
     return output_end(&output, sync.failed ? EXIT_FINDING : EXIT_CLEAN);
 }
 
