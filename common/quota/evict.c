@@ -252,13 +252,13 @@ static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool is_ours, 
         close(folder_fd);
         return 0;
     }
-    if (file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd) == STATUS_ok) {
+    const enum status reason = file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd);
+    if (reason == STATUS_ok) {
         bytes = evict_remove_recipe_files(folder_fd, false, last_use, locked);
         unlinkat(folder_fd, RECIPE_LOCK_NAME, 0);
         file_unlock(lock_fd);
-    } else {
-        *locked = true;
     }
+    *locked |= reason == STATUS_locked;
     close(folder_fd);
     unlinkat(directory_fd, RECIPE_FOLDER, AT_REMOVEDIR); /* if empty now */
     return bytes;
@@ -266,7 +266,7 @@ static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool is_ours, 
 
 void evict_empty_recipes(int directory_fd)
 {
-    bool locked;
+    bool locked = false;
     evict_recipes(directory_fd, INT64_MIN, true, &locked);
 }
 

@@ -127,6 +127,22 @@ TEST_F(Clear, TellsOfAFolderThatItCannotWrite)
     EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "unreadable") << result.out;
 }
 
+// Nor are its own files those of others.
+TEST_F(Clear, TellsOfRecipesThatItCannotRemove)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become another user";
+    }
+    put("app", cache, cache_file());
+    put("app", "recipes/0123456789abcdef.wprecipes", "x");
+    run_shell("chmod a+rX " + folder.path + "; chown -R 54321:54321 " + root + "; chmod 500 " +
+              root + "/app/recipes");
+    const ToolResult result =
+        run_tool_as_another(folder.path + "/warmpipe", {"clear", "--yes", "--json", "--dir", root});
+    EXPECT_EQ(result.exit_status, 1) << result.err;
+    EXPECT_EQ(json::parse(result.out)["programs"][0]["state"], "unreadable") << result.out;
+}
+
 TEST_F(Clear, AsksOnATerminal)
 {
     put("app", cache, cache_file());

@@ -145,6 +145,28 @@ TEST_F(Doctor, AGpuThatThisUserMayNotOpenIsTold)
     });
 }
 
+// The root may be written and a program's folder not: nothing new is kept in it.
+TEST_F(Doctor, AProgramsFolderThatCannotBeWrittenIsAProblem)
+{
+    if (geteuid() != 0) {
+        GTEST_SKIP() << "only root can become another user";
+    }
+    const std::string app = folder.path + "/root/app";
+    std::filesystem::create_directories(app + "/recipes");
+    run_shell("chmod 755 " + folder.path + "; chown -R 54321:54321 " + folder.path + "/root");
+    const auto told = [&](Environment more = {}) {
+        const std::string tool = folder.path + "/warmpipe";
+        return run_tool_as_another(tool, {"doctor"}, environment(std::move(more))).out;
+    };
+    EXPECT_FALSE(contains(told(), "cannot be written")) << told();
+    for (const std::string &path : {app, app + "/recipes"}) {
+        chmod(path.c_str(), 0500);
+        EXPECT_TRUE(contains(told(), "'" + path + "' cannot be written")) << told();
+        EXPECT_FALSE(contains(told({{"WARMPIPE_READONLY", "1"}}), "cannot be written"));
+        chmod(path.c_str(), 0700);
+    }
+}
+
 // A user without an entry in /etc/passwd, as containers have.
 TEST_F(Doctor, MesaWithoutAHomeIsAProblem)
 {

@@ -174,6 +174,17 @@ static uint64_t clear_contents(int folder_fd, const struct usage *usage, bool *a
     return bytes;
 }
 
+/* Why a folder that was cleared is not empty: what is in it still is ours and cannot be removed, or
+ * others have made it. */
+static const char *clear_leftover(int folder_fd)
+{
+    AUTO(usage_free) struct usage usage = {0};
+    size_t entries = SIZE_MAX;
+    return usage_read(folder_fd, &entries, &usage) == STATUS_ok && usage_bytes(&usage) > 0
+               ? status_id(STATUS_unreadable)
+               : "foreign_files";
+}
+
 /* Gives why the folder stays; "": it is removed, or would be; NULL: it is not ours. */
 static const char *clear_folder(struct clearing *clearing, const char *app, uint64_t *ret_bytes)
 {
@@ -197,7 +208,7 @@ static const char *clear_folder(struct clearing *clearing, const char *app, uint
         *ret_bytes = clear_contents(folder_fd, &usage, &all);
         if (unlinkat(clearing->root_fd, app, AT_REMOVEDIR) != 0) {
             left = !all                                    ? status_id(STATUS_locked)
-                   : errno == ENOTEMPTY || errno == EEXIST ? "foreign_files"
+                   : errno == ENOTEMPTY || errno == EEXIST ? clear_leftover(folder_fd)
                                                            : status_id(status_from_errno(errno));
         }
     }

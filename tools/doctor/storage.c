@@ -96,6 +96,26 @@ static void storage_check_recipes(struct doctor *doctor, const char *root, const
     }
 }
 
+/* One that cannot be written though it is this user's: nothing new is saved, or recorded, in it. A
+ * folder of another's may be meant to stay as it is. */
+static void storage_check_writing(struct doctor *doctor, const char *root, const char *app)
+{
+    static const char *const below[] = {"", "/" RECIPE_FOLDER};
+    for (size_t i = 0; !doctor->config->read_only && i < sizeof below / sizeof below[0]; i++) {
+        AUTO_FREE char *path = output_format("%s/%s%s", root, app, below[i]);
+        struct stat status;
+        if (path && lstat(path, &status) == 0 && S_ISDIR(status.st_mode) &&
+            status.st_uid == geteuid() && access(path, W_OK | X_OK) != 0 && errno != EROFS) {
+            const enum status reason = status_from_errno(errno);
+            doctor_tell(doctor, VERDICT_PROBLEM, "cache",
+                        "chmod u+rwx the folder, or say that all is meant to stay as it is: "
+                        "WARMPIPE_READONLY=1",
+                        "'%s' cannot be written: %s (%s)", path, status_text(reason),
+                        status_id(reason));
+        }
+    }
+}
+
 static void storage_add_item(const struct inventory_item *item, void *user)
 {
     struct contents *contents = user;
@@ -136,6 +156,7 @@ static void storage_tell_contents(struct doctor *doctor, const char *root)
         contents.kind = apps.list[i].kind;
         inventory_visit(root, apps.list[i].name, storage_add_item, &contents);
         storage_check_recipes(doctor, root, apps.list[i].name);
+        storage_check_writing(doctor, root, apps.list[i].name);
     }
     char size[TEXT_BYTES_SIZE];
     text_bytes(contents.bytes, size);
