@@ -136,12 +136,12 @@ struct warm_coverage_row {
 static void coverage_add_row(struct warm_coverage *coverage, const struct warm_report *report,
                              const char *lack, size_t pipelines, size_t covered)
 {
-    if (array_reserve(&coverage->rows, coverage->count, sizeof *coverage->rows)) {
-        struct warm_coverage_row *row = &coverage->rows[coverage->count++];
-        *row = (struct warm_coverage_row){.pipelines = pipelines, .covered = covered};
-        snprintf(row->app, sizeof row->app, "%s", report->app);
-        snprintf(row->device, sizeof row->device, "%s", report->device);
-        snprintf(row->lack, sizeof row->lack, "%s", lack);
+    struct warm_coverage_row row = {.pipelines = pipelines, .covered = covered};
+    snprintf(row.app, sizeof row.app, "%s", report->app);
+    snprintf(row.device, sizeof row.device, "%s", report->device);
+    snprintf(row.lack, sizeof row.lack, "%s", lack);
+    if (array_reserve(&coverage->rows, coverage->count, sizeof row)) {
+        coverage->rows[coverage->count++] = row;
     }
 }
 
