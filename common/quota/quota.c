@@ -287,7 +287,7 @@ static bool quota_scan_range(const struct quota_run *run, uint64_t from, uint64_
 static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items,
                                    struct quota_share *ret_share)
 {
-    size_t entries = MAX_ENTRIES;
+    size_t entries = run->limits->max_entries ? run->limits->max_entries : MAX_ENTRIES;
     struct quota_share share = {.all = quota_count_entries(run->root_fd)};
     const uint64_t first = unique_draw() % (share.all + 1);
     const bool enough_memory =

@@ -28,6 +28,7 @@ struct quota_limits {
     const char *app;    /* this program's folder in it */
     uint64_t max_size;  /* bytes, of this program's folder */
     uint64_t max_total; /* bytes, of all folders in the root that this user owns */
+    size_t max_entries; /* that one scan of all folders may look at; 0: 65,536 */
 };
 
 /* What was removed. */
