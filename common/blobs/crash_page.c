@@ -123,7 +123,8 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
     memcpy(ret_boot, &start, CRASH_BOOT_SIZE);
 }
 
-/* Outside of containers /dev/shm outlives a process: the first namespace has a fixed number. */
+/* With processes of its own. Elsewhere /dev/shm outlives a process, as a rule: the first namespace
+ * has a fixed number. */
 static bool crash_is_in_container(void)
 {
     static const char first[] = "pid:[4026531836]";

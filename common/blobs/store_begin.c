@@ -22,7 +22,6 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
         return store_is_useless(store, reason) ? STATUS_ok : STATUS_suspect;
     }
     *ret_generation = header.generation;
-    store->is_unreadable = false;
     if (header.generation == store->skipped) {
         return STATUS_suspect;
     }
@@ -46,6 +45,7 @@ static enum status store_collect_file(struct store *store, struct marker_folder 
     if (reason == STATUS_ok) {
         store->foreign[store->foreign_count++] = store_blob_of(&found);
         store->holds_file = true;
+        store->is_unreadable = false;
     } else if (reason == STATUS_suspect) {
         identity_files_skip(&store->skipped, found.generation);
     }

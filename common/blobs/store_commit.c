@@ -180,12 +180,11 @@ enum status store_commit(struct store *store, const void *data, size_t size)
 }
 
 /* Whether the file is what this store knows, or is of no use to anybody. */
-static bool store_is_file_known(struct store *store, int directory_fd, bool or_unusable)
+static bool store_is_file_known(const struct store *store, int directory_fd, bool or_unusable)
 {
     struct envelope header;
     const enum status found =
         identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
-    store->is_unreadable = store->is_unreadable && found != STATUS_ok;
     return found == STATUS_ok ? header.generation == store->known
                               : or_unusable && store_is_useless(store, found);
 }

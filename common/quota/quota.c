@@ -17,8 +17,8 @@
 #include "common/quota/stamp.h"
 #include "common/recipes/merge.h"
 
-#define MAX_ENTRIES     ((size_t)65536) /* in all folders */
-#define MAX_APP_ENTRIES ((size_t)4096)  /* in the program's own */
+#define MAX_ENTRIES     ((size_t)1 << 19) /* in all folders */
+#define MAX_APP_ENTRIES ((size_t)4096)    /* in the program's own */
 #define DAY_S           ((uint64_t)24 * 60 * 60)
 #define DAY_NS          ((int64_t)DAY_S * 1000000000)
 #define MONTH_NS        (30 * DAY_NS)
@@ -246,65 +246,21 @@ static void quota_enforce_size(const struct quota_run *run)
     quota_free_items(&items);
 }
 
-/* What a scan has seen: so many of all entries of the root. */
-struct quota_share {
-    uint64_t seen;
-    uint64_t all;
-};
-
-static uint64_t quota_count_entries(int root_fd)
+/* False: not every folder could be scanned. */
+static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items)
 {
-    uint64_t count = 0;
-    DIR *listing = listing_open(root_fd, ".");
-    while (listing_next(listing)) {
-        count++;
-    }
-    listing_close(listing);
-    return count;
-}
-
-/* Of the entries from this one on, up to that one. False: memory ran out. */
-static bool quota_scan_range(const struct quota_run *run, uint64_t from, uint64_t to,
-                             size_t *entries, struct quota_items *items, uint64_t *seen)
-{
+    size_t entries = MAX_ENTRIES;
     DIR *listing = listing_open(run->root_fd, ".");
     const char *name;
     bool enough_memory = listing;
-    for (uint64_t i = 0; enough_memory && *entries > 0 && i < to && (name = listing_next(listing));
-         i++) {
-        if (i >= from) {
-            --*entries;
-            ++*seen;
-            enough_memory = !names_is_app(name) || quota_scan_folder(run, name, entries, items);
+    while (enough_memory && entries > 0 && (name = listing_next(listing))) {
+        entries--;
+        if (names_is_app(name)) {
+            enough_memory = quota_scan_folder(run, name, &entries, items);
         }
     }
     listing_close(listing);
     return enough_memory;
-}
-
-/* Where there are too many, those from anywhere on stand for all of them: the next scan begins
- * elsewhere. False: memory ran out. */
-static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items,
-                                   struct quota_share *ret_share)
-{
-    size_t entries = run->limits->max_entries ? run->limits->max_entries : MAX_ENTRIES;
-    struct quota_share share = {.all = quota_count_entries(run->root_fd)};
-    const uint64_t first = unique_draw() % (share.all + 1);
-    const bool enough_memory =
-        quota_scan_range(run, first, UINT64_MAX, &entries, items, &share.seen) &&
-        quota_scan_range(run, 0, first, &entries, items, &share.seen);
-    share.all = entries > 0 || share.all < share.seen ? share.seen : share.all;
-    *ret_share = share;
-    return enough_memory;
-}
-
-/* value * part / whole, or the most there is. */
-static uint64_t quota_scale(uint64_t value, uint64_t part, uint64_t whole)
-{
-    uint64_t product;
-    return part == whole                                   ? value
-           : __builtin_mul_overflow(value, part, &product) ? UINT64_MAX
-                                                           : product / whole;
 }
 
 static bool quota_is_scan_due(const struct quota_stamp *stamp, const struct quota_run *run)
@@ -328,15 +284,11 @@ static void quota_enforce_total(const struct quota_run *run, uint64_t written)
     bool known = true;
     if (quota_is_scan_due(&stamp, run)) {
         struct quota_items items = {.latest = run->now + DAY_NS};
-        struct quota_share share;
-        known = quota_scan_all_folders(run, &items, &share);
-        const uint64_t found = items.bytes;
-        const uint64_t seen_limit = quota_scale(limit, share.seen, share.all);
-        if (found > seen_limit) {
-            quota_remove_items(run, &items,
-                               items.count > MANY_ITEMS ? seen_limit - seen_limit / 8 : seen_limit);
+        known = quota_scan_all_folders(run, &items);
+        if (items.bytes > limit) {
+            quota_remove_items(run, &items, items.count > MANY_ITEMS ? limit - limit / 8 : limit);
         }
-        stamp.bytes = quota_scale(found, share.all, share.seen) - (found - items.bytes);
+        stamp.bytes = items.bytes;
         stamp.scanned_at = (uint64_t)(run->now / 1000000000);
         quota_free_items(&items);
     }

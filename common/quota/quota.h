@@ -5,7 +5,7 @@
  * down to an eighth of the folder's limit; in another program's folder all, with the rest of it.
  *
  * Call it after a save or a recording, not on the program's threads: it reads directories (at most
- * 4,096 entries of the program's own folder, and 65,536 of all folders), and rewrites recipes where
+ * 4,096 entries of the program's own folder, and 524,288 of all folders), and rewrites recipes where
  * some have to go. It scans all folders once a day, and whenever the bytes saved since the last
  * scan may exceed the limit.
  *
@@ -28,7 +28,6 @@ struct quota_limits {
     const char *app;    /* this program's folder in it */
     uint64_t max_size;  /* bytes, of this program's folder */
     uint64_t max_total; /* bytes, of all folders in the root that this user owns */
-    size_t max_entries; /* that one scan of all folders may look at; 0: 65,536 */
 };
 
 /* What was removed. */

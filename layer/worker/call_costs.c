@@ -85,9 +85,6 @@ bool call_costs_allow_at_end(struct call_costs *costs, enum slow_call kind, uint
 static bool call_costs_set(struct call_costs *costs, enum slow_call kind, uint64_t ns)
 {
     const uint64_t before_ns = costs->ns[kind];
-    if (!costs->was_long && ns > CALL_LONG_NS) {
-        ns = CALL_LONG_NS + CLOCK_MS; /* the machine may have stood still: an end may try again */
-    }
     if (ns <= CALL_LONG_NS) {
         /* Between half and the whole of what is long nothing is forgotten: it may come again. */
         ns = before_ns > 0 && ns > CALL_LONG_NS / 2 ? before_ns : 0;
@@ -184,7 +181,6 @@ static void call_costs_begin_at(struct call_costs *costs, enum slow_call kind,
     pthread_mutex_lock(&costs->lock);
     costs->timer = timer;
     costs->kind = kind;
-    costs->was_long = costs->ns[kind] > 0;
     costs->under_way = true;
     pthread_mutex_unlock(&costs->lock);
 }

@@ -40,7 +40,6 @@ struct call_costs {
     uint64_t ns[SLOW_CALL_COUNT]; /* what it took; 0: not long */
     bool under_way;               /* the latest call */
     enum slow_call kind;
-    bool was_long; /* its kind, when it began: once may have been chance */
     struct own_wait_timer timer;
 };
 

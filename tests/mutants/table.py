@@ -40,8 +40,6 @@ MUTANTS = [
      "if (0) {", r"unit\.Store|fleet\.Notes"),
     ("an XFS that has shut down", "XFS_SUPER_MAGIC && crash_is_in_container();", "XFS_SUPER_MAGIC;", r"unit\.StoreElsewhere"),
     ("what was used in the future", ".is_of_future = last_use > items->latest,", "", r"unit\.LimitsOfAll"),
-    ("folders that a scan has not seen", "share.all = entries > 0 || share.all < share.seen ? share.seen : share.all;", "share.all = share.seen;", r"unit\.LimitsOfAll"),
-    ("a call that was long once", "if (!costs->was_long && ns > CALL_LONG_NS) {", "if (0) {", r"integration\.LongCallsTest"),
     ("a file that cannot be read just now", "return !store_may_read_later(reason) || (is_disk && store->is_unreadable);",
      "return reason != STATUS_out_of_memory;", r"unit\.DiskFaults"),
     ("a part that cannot be read just now", "if (are_known) {", "if (1) {", r"unit\.StoreTrial"),

@@ -206,6 +206,10 @@ int fsync(int fd)
 
 ssize_t read(int fd, void *data, size_t size)
 {
+    if (size > faults.readable) {
+        errno = EIO;
+        return -1;
+    }
     return fails("read") ? -1 : syscall(SYS_read, fd, data, std::min(size, faults.most));
 }
 

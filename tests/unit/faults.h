@@ -28,6 +28,7 @@ struct Faults {
     time_t listing_s = 0;              // how long that one takes
     time_t passed_s = 0;               // since then the clock is ahead
     size_t most = SIZE_MAX;            // bytes that one read or write does
+    size_t readable = SIZE_MAX;        // a read of more fails: a sector behind the header is bad
     std::function<void()> before_lock; // runs once, when next an exclusive lock is asked for
     std::function<void()> before_shared_lock;
     std::function<void()> before_open;      // runs once, when next a file is opened

@@ -216,6 +216,24 @@ TEST(DiskFaults, TheFileStaysWhereItCannotBeReadJustNow)
     }
 }
 
+// A sector that is bad for good costs one start its cache, and no other.
+TEST(DiskFaults, AFileWithABadSectorIsReplaced)
+{
+    Scratch scratch;
+    const std::string root = scratch.path("root");
+    const std::string large(20000, 'x');
+    ASSERT_EQ(Store(root).commit(large), STATUS_ok);
+    {
+        Store store(root);
+        faults.readable = 4096;
+        EXPECT_EQ(store.load(), "<io_error>");
+        EXPECT_EQ(store.commit("new"), STATUS_ok);
+        faults.readable = SIZE_MAX;
+    }
+    EXPECT_EQ(content_of(root), "new");
+    EXPECT_TRUE(names_in(root + "/app", ".part").empty());
+}
+
 // The same with the kernel's own limit: with each number of descriptors that are left.
 TEST(DiskFaults, TheFileStaysWhereAProgramHasFewDescriptors)
 {

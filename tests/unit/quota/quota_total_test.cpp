@@ -47,32 +47,6 @@ TEST(LimitsOfAll, WhatWasUsedInTheFutureGoesFirst)
     EXPECT_TRUE(root.has("server/" + id('a') + ".wpcache"));
 }
 
-// More folders than one scan may look at: what it sees stands for all of them.
-TEST(LimitsOfAll, OfTooManyFoldersEachScanSeesSome)
-{
-    constexpr int folders = 200, size = 100;
-    Root root;
-    for (int i = 0; i < folders; i++) {
-        root.add("app" + std::to_string(i) + "/" + id('a') + ".wpcache", size);
-    }
-    quota_limits limits = {};
-    limits.root = root.path.c_str();
-    limits.app = "app";
-    limits.max_size = unlimited;
-    limits.max_total = 150 * size;
-    limits.max_entries = 360; // 180 of them, and their files
-    const auto left_by_a_scan = [&] {
-        quota_outcome outcome = {};
-        quota_enforce(&limits, 0, &outcome);
-        return std::distance(std::filesystem::directory_iterator(root.path), {}) - 1; // the stamp
-    };
-    const auto left = left_by_a_scan();
-    EXPECT_NEAR(static_cast<double>(left), 155, 2) << "of the 180 no more than their share";
-    const std::string stamp = root.read_stamp();
-    EXPECT_NEAR(std::stod(stamp.substr(stamp.find(' '))), static_cast<double>(left * size), 200);
-    EXPECT_NEAR(static_cast<double>(left_by_a_scan()), 150, 1) << "the next one sees all";
-}
-
 TEST(LimitsOfAll, WhatElseAFolderHoldsGoesWithItsLastUse)
 {
     Root root;
