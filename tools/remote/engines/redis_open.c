@@ -62,16 +62,6 @@ static bool redis_open_start(const char *host, int port, struct timeval wait, in
     return true;
 }
 
-bool redis_poll(struct engine *engine, int fd, short events, uint64_t until_ns)
-{
-    struct pollfd polled = {.fd = fd, .events = events};
-    int found = 0;
-    while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
-        found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
-    }
-    return found > 0;
-}
-
 enum status redis_open(struct engine *engine, const char *host, int port, unsigned most_ms,
                        redisContext **ret_context)
 {
