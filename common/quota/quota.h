@@ -5,9 +5,9 @@
  * down to an eighth of the folder's limit; in another program's folder all, with the rest of it.
  *
  * Call it after a save or a recording, not on the program's threads: it reads directories (at most
- * 4,096 entries of the program's own folder, and 524,288 of all folders), and rewrites recipes where
- * some have to go. It scans all folders once a day, and whenever the bytes saved since the last
- * scan may exceed the limit.
+ * 4,096 entries of the program's own folder, and 524,288 of all folders), and rewrites recipes
+ * where some have to go. It scans all folders once a day, and whenever the bytes saved since the
+ * last scan may exceed the limit.
  *
  * Never removed: what this process has loaded or saved (in_use_add); an identity whose lock is
  * held; what was used meanwhile; files that are not ours by name, owner and type; files in
