@@ -157,16 +157,6 @@ static enum status redis_judge(struct engine *engine, const redisReply *reply)
     return engine_fail(engine, reason, "%.200s", reply->str);
 }
 
-bool redis_poll(struct engine *engine, int fd, short events, uint64_t until_ns)
-{
-    struct pollfd polled = {.fd = fd, .events = events};
-    int found = 0;
-    while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
-        found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
-    }
-    return found > 0;
-}
-
 /* Waits until the next system call has something to do; looks at the time meanwhile, which a signal
  * may have cut. False: it is over. A server that goes on and on, a byte at a time, has none left.
  */

@@ -8,10 +8,12 @@
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
 
 #include <hiredis/hiredis.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/clock.h"
 #include "tools/remote/engines/engine.h"
 
 /* An engine with a connection, to nothing yet; every `engine` below is one of these. NULL: out of
@@ -52,7 +54,15 @@ unsigned redis_moves(const struct engine *engine);
 #define REDIS_LOOK_MS 1000
 
 /* Waits until the descriptor is ready for `events`. False: that or the engine's time is over. */
-bool redis_poll(struct engine *engine, int fd, short events, uint64_t until_ns);
+static inline bool redis_poll(struct engine *engine, int fd, short events, uint64_t until_ns)
+{
+    struct pollfd polled = {.fd = fd, .events = events};
+    int found = 0;
+    while (found <= 0 && engine_time_left(engine, 1) > 0 && clock_now_ns() < until_ns) {
+        found = poll(&polled, 1, (int)engine_time_left(engine, REDIS_LOOK_MS));
+    }
+    return found > 0;
+}
 
 /* Looks up the host and connects, for most_ms at most. remote_timeout: that was not done in time,
  * and the engine has the details. ok: *ret_context tells how it went, NULL if memory was short, and
