@@ -154,7 +154,8 @@ const Breakage breakages[] = {
     {"policy_to_nowhere",
      {{"WARMPIPE_POLICY", "/nowhere"}},
      "variable",
-     "WARMPIPE_POLICY names '/nowhere', which is ignored: cannot be read"},
+     "WARMPIPE_POLICY names '/nowhere', which is ignored: cannot be read: No such file or "
+     "directory; correct or unset it"},
     {"policy_that_is_none",
      {{"WARMPIPE_POLICY", "@/policy"}},
      "variable",

@@ -19,6 +19,19 @@ TEST_F(RecipeFiles, AFolderOfTheDriverIsNoProgram)
     EXPECT_EQ(report({"export", file})["name"], "app");
 }
 
+// Nor is one of somebody else's that has a name of ours in it.
+TEST_F(RecipeFiles, AFolderOfOthersIsNoProgram)
+{
+    write(a);
+    std::filesystem::create_directories(root + "/cooking/recipes");
+    write_file(root + "/cooking/recipes/pie.txt", "apples");
+    std::filesystem::create_directories(root + "/web");
+    write_file(root + "/web/program.json", "{}");
+    std::filesystem::create_directories(root + "/empty/quarantine");
+    EXPECT_EQ(tool({"export", file}).exit_status, 0);
+    EXPECT_EQ(tool({"import", file}).exit_status, 0);
+}
+
 // Recipes that an author ships come before the first start.
 TEST_F(RecipeFiles, WithoutAProgramYetOneIsToBeNamed)
 {

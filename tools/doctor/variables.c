@@ -69,7 +69,8 @@ static void variables_tell_policy(struct doctor *doctor, const char *path)
     if (error.line > 0) {
         snprintf(line, sizeof line, "line %u: ", error.line);
     }
-    doctor_tell(doctor, VERDICT_PROBLEM, "variable", "correct the file, or unset it",
+    doctor_tell(doctor, VERDICT_PROBLEM, "variable",
+                error.line > 0 ? "correct the file, or unset it" : "correct or unset it",
                 "WARMPIPE_POLICY names '%s', which is ignored: %s%s", path, line, error.text);
 }
 

@@ -135,22 +135,19 @@ static bool manifest_parse(const struct bytes *text, struct manifest_parts *ret_
     return !reader.failed && parts.library.size > 0 && json_text_is(name, LAYER_NAME);
 }
 
+static char *manifest_library_of(const struct manifest_parts *parts, const char *path)
+{
+    const struct json_text library = parts->library;
+    const bool is_whole = library.data[0] == '/' || !memchr(library.data, '/', library.size);
+    const char *slash = strrchr(path, '/');
+    const int folder = is_whole || !slash ? 0 : (int)(slash + 1 - path);
+    return output_format("%.*s%.*s", folder, path, (int)library.size, library.data);
+}
+
 char *manifest_library(const struct bytes *text, const char *path)
 {
     struct manifest_parts parts;
-    char *whole = NULL;
-    if (!manifest_parse(text, &parts)) {
-        return NULL;
-    }
-    const bool is_whole =
-        parts.library.data[0] == '/' || !memchr(parts.library.data, '/', parts.library.size);
-    const char *slash = strrchr(path, '/');
-    const int folder = is_whole || !slash ? 0 : (int)(slash + 1 - path);
-    if (asprintf(&whole, "%.*s%.*s", folder, path, (int)parts.library.size, parts.library.data) <
-        0) {
-        whole = NULL;
-    }
-    return whole;
+    return manifest_parse(text, &parts) ? manifest_library_of(&parts, path) : NULL;
 }
 
 bool manifest_names(const struct bytes *text, const char *library_path)
@@ -198,18 +195,8 @@ struct search {
 /* Whether a file that is no readable manifest was meant to be one of this layer. */
 static bool manifest_is_meant_for_us(const char *file_name, const struct bytes *text)
 {
-    struct manifest_parts parts;
-    manifest_parse(text, &parts);
-    return !parts.is_override &&
-           (pattern_matches("*warmpipe*", file_name) ||
-            (text->size > 0 && memmem(text->data, text->size, LAYER_NAME, strlen(LAYER_NAME))));
-}
-
-static bool manifest_bars(const struct bytes *text)
-{
-    struct manifest_parts parts;
-    manifest_parse(text, &parts);
-    return parts.is_override && parts.bars && !parts.is_idle;
+    return pattern_matches("*warmpipe*", file_name) ||
+           (text->size > 0 && memmem(text->data, text->size, LAYER_NAME, strlen(LAYER_NAME)));
 }
 
 static void manifests_add_file(struct search *search, const char *folder, const char *name)
@@ -220,8 +207,10 @@ static void manifests_add_file(struct search *search, const char *folder, const 
     }
     AUTO(bytes_free) struct bytes text = {0};
     const enum status reason = file_read_any(path, MAX_MANIFEST, &text.data, &text.size);
-    char *library = reason == STATUS_ok ? manifest_library(&text, path) : NULL;
-    const bool ours = library || (reason == STATUS_ok && manifest_is_meant_for_us(name, &text));
+    struct manifest_parts parts = {.is_override = true}; /* of what cannot be read */
+    const bool is_whole = reason == STATUS_ok && manifest_parse(&text, &parts);
+    char *library = is_whole ? manifest_library_of(&parts, path) : NULL;
+    const bool ours = library || (!parts.is_override && manifest_is_meant_for_us(name, &text));
     struct manifests *found = &search->found;
     if (ours && array_reserve(&found->manifests, found->count, sizeof *found->manifests)) {
         found->manifests[found->count++] = (struct manifest){
@@ -231,7 +220,7 @@ static void manifests_add_file(struct search *search, const char *folder, const 
             .library_found = library && (!strchr(library, '/') || access(library, R_OK) == 0),
         };
         path = library = NULL;
-    } else if (!found->barred_by && reason == STATUS_ok && manifest_bars(&text)) {
+    } else if (!found->barred_by && parts.is_override && parts.bars && !parts.is_idle) {
         found->barred_by = path;
         path = NULL;
     }

@@ -22,23 +22,36 @@
 /* Longest wait for a compaction. */
 #define LOCK_WAIT_MS 10000
 
-/* The only program in the root. False after a message. */
+static void recipe_tool_ignore_item(const struct inventory_item *item, void *user)
+{
+    (void)item;
+    (void)user;
+}
+
+/* The only program in the root. False after a message. A folder without our files belongs to no
+ * program, whatever the names in it: 'run --dir' keeps the driver's cache here, and so may others
+ * their own. */
 static bool recipe_tool_find_only_app(const struct arguments *arguments, const char *root,
                                       char ret_app[NAMES_APP_SIZE])
 {
     AUTO(inventory_apps_free) struct inventory_apps apps = {0};
+    size_t count = 0;
     if (!inventory_apps(root, NULL, INVENTORY_CLOSED, &apps)) {
         return false;
     }
-    if (apps.count == 0) {
+    for (size_t i = 0; i < apps.count; i++) {
+        if (inventory_visit(root, apps.list[i].name, recipe_tool_ignore_item, NULL)) {
+            count++;
+            memcpy(ret_app, apps.list[i].name, sizeof apps.list[i].name);
+        }
+    }
+    if (count == 0) {
         output_message("no program in '%s' yet%s", root,
                        arguments->verb == &verb_import ? ": name one with --app" : "");
-    } else if (apps.count > 1) {
-        output_message("there are %zu programs in '%s'; name one with --app", apps.count, root);
-    } else {
-        snprintf(ret_app, NAMES_APP_SIZE, "%s", apps.list[0].name);
+    } else if (count > 1) {
+        output_message("there are %zu programs in '%s'; name one with --app", count, root);
     }
-    return apps.count == 1;
+    return count == 1;
 }
 
 int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_tool_work *work)

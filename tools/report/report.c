@@ -6,7 +6,7 @@
 
 #include "common/base/bytes.h"
 
-/* NULL: there are too many programs. */
+/* NULL: too many programs, or out of memory. */
 static struct report_program *report_program_of(struct report *report, const struct trace_run *run)
 {
     for (size_t i = 0; i < report->count; i++) {
@@ -20,8 +20,16 @@ static struct report_program *report_program_of(struct report *report, const str
         report->runs_left_out++;
         return NULL;
     }
-    struct report_program *program = &report->programs[report->count++];
-    program->app = run->app;
+    struct report_program *program = &report->programs[report->count];
+    *program = (struct report_program){
+        .app = run->app,
+        .runs = calloc(TRACE_MAX_RUNS, sizeof *program->runs),
+    };
+    if (!program->runs) {
+        report->failed = true;
+        return NULL;
+    }
+    report->count++;
     return program;
 }
 
@@ -166,6 +174,9 @@ void report_of_runs(const struct trace_runs *runs, const char *app, struct repor
 
 void report_free(struct report *report)
 {
+    for (size_t i = 0; i < report->count; i++) {
+        free(report->programs[i].runs);
+    }
     free(report->programs);
     *report = (struct report){0};
 }

@@ -199,9 +199,9 @@ struct report_shown {
 
 /* A program on a device; without traces: on all devices. */
 struct report_program {
-    const char *app; /* borrowed; "": unknown */
-    /* In order of time, all on the device of the first; none: the report is not from traces. */
-    const struct trace_run *runs[TRACE_MAX_RUNS];
+    const char *app;               /* borrowed; "": unknown */
+    const struct trace_run **runs; /* in order of time, all on the device of the first; none: the
+                                      report is not from traces */
     size_t run_count;
     const struct trace_run *cold; /* NULL: there is none */
     const struct trace_run *warm;

@@ -68,10 +68,12 @@ enum status redis_open(struct engine *engine, const char *host, int port, unsign
     const unsigned left = engine_time_left(engine, most_ms);
     const struct timeval wait = {left / 1000, (left % 1000) * 1000 + 1};
     struct redis_opened opened = {.context = NULL};
-    int ends[2] = {-1, -1};
+    int ends[2];
     bool is_open = true;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 &&
-        redis_open_start(host, port, wait, ends[1])) {
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+        ends[0] = ends[1] = -1; /* Linux leaves numbers there that are closed again */
+    }
+    if (ends[0] >= 0 && redis_open_start(host, port, wait, ends[1])) {
         is_open = redis_poll(engine, ends[0], POLLIN, clock_now_ns() + most_ms * CLOCK_MS) &&
                   read(ends[0], &opened, sizeof opened) == sizeof opened;
     } else {

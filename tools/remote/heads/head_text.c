@@ -276,8 +276,8 @@ static void head_read_member(struct json_reader *reader, struct json_text key, s
         const uint64_t format = json_read_number(reader);
         reader->failed = reader->failed || format != HEAD_FORMAT;
     } else if (json_text_is(key, "kind")) {
-        json_read_string(
-            reader); /* the identity says it, and what is written of that is compared */
+        /* The identity says it, and what is written of that is compared. */
+        json_read_string(reader);
     } else if (json_text_is(key, "identity")) {
         head_read_object(reader, head_identity_fields, head);
     } else if (json_text_is(key, "parts")) {
