@@ -228,8 +228,7 @@ static bool objects_enter_handle(struct objects *objects, struct object *object)
     return !known;
 }
 
-/* Takes a claim out of the index and frees it. */
-static __attribute__((cold)) void objects_drop_claim(struct objects *objects, struct object *claim)
+__attribute__((cold)) void objects_abandon(struct objects *objects, struct object *claim)
 {
     struct object_shard *shard = shard_of(objects->by_key, claim->hash);
     pthread_mutex_lock(&shard->lock);
@@ -264,13 +263,8 @@ __attribute__((cold)) void objects_publish(struct objects *objects, struct objec
     if (objects_enter_handle(objects, claim)) {
         objects_share_claim(objects, claim, in_device_cache);
     } else {
-        objects_drop_claim(objects, claim);
+        objects_abandon(objects, claim);
     }
-}
-
-void objects_abandon(struct objects *objects, struct object *claim)
-{
-    objects_drop_claim(objects, claim);
 }
 
 static __attribute__((cold)) void objects_adopt_parts(struct objects *objects, VkObjectType type,
@@ -291,11 +285,8 @@ static __attribute__((cold)) void objects_adopt_parts(struct objects *objects, V
 void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
                    const struct canonical_object *facts)
 {
-    bool has_use = facts && type == VK_OBJECT_TYPE_RENDER_PASS;
-    struct iovec use = {0};
-    if (has_use) {
-        use = (struct iovec){(void *)(uintptr_t)&facts->use, sizeof facts->use};
-    }
+    const bool has_use = facts && type == VK_OBJECT_TYPE_RENDER_PASS;
+    const struct iovec use = {has_use ? (void *)(uintptr_t)&facts->use : NULL, sizeof facts->use};
     objects_adopt_parts(objects, type, &use, has_use, handle, facts);
 }
 
