@@ -49,22 +49,10 @@ static int traits_is_capture_tool(struct dl_phdr_info *info, size_t size, void *
     return *found;
 }
 
-/* Whether a capture tool is loaded. */
-static bool traits_capture_tool(void)
-{
-    bool found = false;
-    dl_iterate_phdr(traits_is_capture_tool, &found);
-    return found;
-}
-
 static bool device_enables(const VkDeviceCreateInfo *create_info, const char *name)
 {
-    for (uint32_t i = 0; i < create_info->enabledExtensionCount; i++) {
-        if (strcmp(create_info->ppEnabledExtensionNames[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return instance_lists(create_info->ppEnabledExtensionNames, create_info->enabledExtensionCount,
+                          name);
 }
 
 static void traits_read_struct(const VkBaseInStructure *info, struct device_traits *traits)
@@ -98,8 +86,8 @@ static void traits_read(const VkDeviceCreateInfo *create_info, struct device_tra
         .maintenance4 = device_enables(create_info, VK_KHR_MAINTENANCE_4_EXTENSION_NAME),
         .creation_feedback =
             device_enables(create_info, VK_EXT_PIPELINE_CREATION_FEEDBACK_EXTENSION_NAME),
-        .capture_tool = traits_capture_tool(),
     };
+    dl_iterate_phdr(traits_is_capture_tool, &ret_traits->capture_tool);
     for (const VkBaseInStructure *info = create_info->pNext; info; info = info->pNext) {
         traits_read_struct(info, ret_traits);
     }

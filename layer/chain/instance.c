@@ -76,14 +76,13 @@ static VkLayerInstanceCreateInfo *instance_find_link(const VkInstanceCreateInfo 
     return (VkLayerInstanceCreateInfo *)(uintptr_t)info;
 }
 
-static bool instance_enables(const VkInstanceCreateInfo *create_info, const char *name)
+bool instance_lists(const char *const *extensions, uint32_t count, const char *name)
 {
-    for (uint32_t i = 0; i < create_info->enabledExtensionCount; i++) {
-        if (strcmp(create_info->ppEnabledExtensionNames[i], name) == 0) {
-            return true;
-        }
+    uint32_t i = 0;
+    while (i < count && strcmp(extensions[i], name) != 0) {
+        i++;
     }
-    return false;
+    return i < count;
 }
 
 /* The commands are queried while the instance is being created: later the loader of Debian 12
@@ -104,8 +103,9 @@ static void instance_take_commands(struct instance *instance, VkInstance handle,
     if (instance->api_version >= VK_API_VERSION_1_1) {
         instance->identity.get_properties2 =
             (PFN_vkGetPhysicalDeviceProperties2)next(handle, "vkGetPhysicalDeviceProperties2");
-    } else if (instance_enables(create_info,
-                                VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME)) {
+    } else if (instance_lists(create_info->ppEnabledExtensionNames,
+                              create_info->enabledExtensionCount,
+                              VK_KHR_GET_PHYSICAL_DEVICE_PROPERTIES_2_EXTENSION_NAME)) {
         instance->identity.get_properties2 =
             (PFN_vkGetPhysicalDeviceProperties2)next(handle, "vkGetPhysicalDeviceProperties2KHR");
     }

@@ -72,6 +72,9 @@ struct instance *instance_of(void *dispatchable);
 struct instance *instance_reference(struct instance *instance);
 void instance_release(struct instance *instance);
 
+/* Whether these extensions, as an instance or a device enables them, have one of this name. */
+bool instance_lists(const char *const *extensions, uint32_t count, const char *name);
+
 /* The next layer's function for a command, or NULL. */
 PFN_vkVoidFunction instance_next(const struct instance *instance, const char *name);
 
