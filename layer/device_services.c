@@ -225,9 +225,8 @@ static void services_start_prewarm(struct device_services *services,
                                    const struct device_traits *traits)
 {
     struct instance *instance = services->device->instance;
-    const struct bytes *environment =
-        services->recorder ? recorder_environment(services->recorder) : &services->environment;
-    if (environment->size == 0 || traits->group || traits->capture_tool) {
+    const struct bytes *environment = &services->environment;
+    if (environment->size == 0 || environment->failed || traits->group || traits->capture_tool) {
         return;
     }
     services->prewarm = prewarm_start(&(struct prewarm_setup){

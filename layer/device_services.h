@@ -32,7 +32,7 @@ struct device_services {
     struct dedup *dedup;       /* NULL: handles are neither shared nor named here */
     struct recorder *recorder; /* NULL: nothing is recorded; else there is a dedup */
     struct prewarm *prewarm;   /* NULL: nothing is compiled ahead */
-    struct bytes environment;  /* of recipes; empty: the recorder has it, or nobody needs it */
+    struct bytes environment;  /* of recipes; empty: nobody needs it */
     struct trace *trace;       /* NULL: nothing is traced */
 };
 

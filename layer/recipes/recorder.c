@@ -22,7 +22,7 @@
 
 struct recorder {
     struct recorder_queue queue; /* its lock is over what stands at the end, too */
-    struct bytes environment;
+    const struct bytes *environment;
     struct digest environment_digest;
     void (*tell_unsaved)(void *user); /* NULL: nobody is told */
     void *unsaved_user;
@@ -59,15 +59,12 @@ bool recorder_finish(struct recorder *recorder)
 struct recorder *recorder_new(const struct recorder_setup *setup)
 {
     struct recorder *recorder = setup->environment->failed ? NULL : calloc(1, sizeof *recorder);
-    if (!recorder) {
-        bytes_free(setup->environment);
-        return NULL;
+    if (recorder) {
+        recorder->environment = setup->environment;
+        recorder->environment_digest =
+            digest_of(setup->environment->data, setup->environment->size);
+        recorder_queue_init(&recorder->queue, setup);
     }
-    recorder->environment = *setup->environment;
-    *setup->environment = (struct bytes){0};
-    recorder->environment_digest =
-        digest_of(recorder->environment.data, recorder->environment.size);
-    recorder_queue_init(&recorder->queue, setup);
     return recorder;
 }
 
@@ -79,18 +76,12 @@ void recorder_delete(struct recorder *recorder)
         digest_set_release(&recorder->used_today);
         digest_set_release(&recorder->never_saved);
         bytes_free(&recorder->unsaved);
-        bytes_free(&recorder->environment);
         recorder_queue_release(&recorder->queue);
         free(recorder);
     }
 }
 
 /* What the program asks for. */
-
-const struct bytes *recorder_environment(const struct recorder *recorder)
-{
-    return &recorder->environment;
-}
 
 /* Whether there is something to be prewarmed. */
 static bool recorder_read_uses(struct recorder *recorder)
@@ -296,7 +287,7 @@ static void recorder_put_use(struct recorder *recorder, const struct recipe_draf
     if (!recorder->has_environment &&
         !recorder_is_recorded(recorder, RECIPE_ENVIRONMENT, environment)) {
         recorder_queue_put(&recorder->queue, RECIPE_ENVIRONMENT, environment,
-                           recorder->environment.data, recorder->environment.size);
+                           recorder->environment->data, recorder->environment->size);
     }
     recorder->has_environment = true;
     recorder_queue_put_use(&recorder->queue, &(struct recipe_use){

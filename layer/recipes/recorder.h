@@ -31,20 +31,17 @@ struct dedup;
 struct recorder_setup {
     const char *root; /* borrowed, as app: they outlive the recorder */
     const char *app;
-    uint64_t max_size;              /* bytes that a segment may grow to */
-    struct bytes *environment;      /* driver/environment.h; taken over */
-    const struct pipeline_key *key; /* of the device; borrowed for the call. NULL: not known */
+    uint64_t max_size;               /* bytes that a segment may grow to */
+    const struct bytes *environment; /* driver/environment.h; borrowed likewise */
+    const struct pipeline_key *key;  /* of the device; borrowed for the call. NULL: not known */
     struct maintenance *maintenance;
 };
 
-/* Touches no file. NULL: out of memory; the environment is freed in any case. */
+/* Touches no file. NULL: out of memory, or it was when the environment was made. */
 struct recorder *recorder_new(const struct recorder_setup *setup);
 
 /* Frees the memory; NULL is a no-op. */
 void recorder_delete(struct recorder *recorder);
-
-/* What it was given; borrowed until recorder_delete. */
-const struct bytes *recorder_environment(const struct recorder *recorder);
 
 /* An object that pipelines may refer to was created: a shader module, or another, whose form is
  * kept. The first module opens the recipes, since a program that makes one is about to make

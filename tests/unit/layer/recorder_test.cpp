@@ -23,9 +23,8 @@ class RecorderTest : public testing::Test {
   protected:
     RecorderTest()
     {
-        bytes environment = {};
         const recorder_setup setup = {root_.c_str(), "app",   UINT64_MAX,
-                                      &environment,  nullptr, nullptr};
+                                      &environment_, nullptr, nullptr};
         recorder_ = recorder_new(&setup);
     }
     ~RecorderTest() override
@@ -59,6 +58,7 @@ class RecorderTest : public testing::Test {
 
     Scratch scratch_;
     std::string root_ = scratch_.path("root");
+    const bytes environment_ = {};
     recorder *recorder_ = nullptr;
 };
 
