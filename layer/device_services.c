@@ -291,8 +291,7 @@ static bool services_start_caches(struct device_services *services,
             pull_question_await(question);
         }
         services->app_caches =
-            app_caches_new(device->handle, &device->table, services->device_cache, config,
-                           instance->app, &services->stats);
+            app_caches_new(services->device_cache, config, instance->app, &services->stats);
     }
     return services->app_caches;
 }

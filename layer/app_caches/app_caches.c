@@ -27,21 +27,21 @@ static void app_cache_delete(struct app_cache *cache)
     }
 }
 
-struct app_caches *app_caches_new(VkDevice device, const device_table *table,
-                                  struct device_cache *device_cache, const struct config *config,
+struct app_caches *app_caches_new(struct device_cache *device_cache, const struct config *config,
                                   const char *app, struct stats *stats)
 {
+    const struct driver_caches *driver = device_cache_caches(device_cache);
     struct app_caches *caches = calloc(1, sizeof *caches);
-    struct cache_snapshots *snapshots = cache_snapshots_new(device_cache_caches(device_cache));
+    struct cache_snapshots *snapshots = cache_snapshots_new(driver);
     if (!caches || !snapshots) {
         cache_snapshots_delete(snapshots);
         free(caches);
         return NULL;
     }
     caches->snapshots = snapshots;
-    caches->device = device;
-    caches->table = table;
     caches->device_cache = device_cache;
+    caches->driver = driver;
+    caches->collection = device_cache_collection(device_cache);
     caches->mode = config->app_cache;
     caches->stats = stats;
     if (caches->mode == APP_CACHE_AUTO && device_cache_policy(device_cache)->persist) {
@@ -139,9 +139,7 @@ static bool app_caches_are_guarded(struct app_caches *caches,
  * come to (docs/decisions/0302). */
 static bool app_caches_cannot_collect(const struct app_caches *caches, bool are_guarded)
 {
-    return caches->history &&
-           (are_guarded ||
-            driver_permit_is_withdrawn(device_cache_caches(caches->device_cache)->permit));
+    return caches->history && (are_guarded || driver_permit_is_withdrawn(caches->driver->permit));
 }
 
 static struct app_cache_plan app_caches_plan_empty(struct app_caches *caches, bool are_guarded)
@@ -207,10 +205,10 @@ static VkResult app_caches_create_down(struct app_caches *caches,
                                        const VkAllocationCallbacks *allocator,
                                        enum crash_state state, VkPipelineCache *ret_cache)
 {
-    const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+    const struct driver_caches *driver = caches->driver;
     const struct crash_call call = driver_cache_enter(driver, CRASH_KEY_LOAD, state);
     VkResult result =
-        caches->table->CreatePipelineCache(caches->device, create_info, allocator, ret_cache);
+        driver->table->CreatePipelineCache(driver->device, create_info, allocator, ret_cache);
     driver_cache_leave(driver, &call);
     return result;
 }
@@ -243,8 +241,7 @@ void app_cache_pass(struct app_cache *cache, bool externally_synchronized)
     atomic_store(&cache->state, APP_CACHE_PASSED);
     if (!cache->allocator) {
         struct passed_cache *passed =
-            cache_collection_add(device_cache_collection(cache->caches->device_cache),
-                                 cache->handle, externally_synchronized);
+            cache_collection_add(cache->caches->collection, cache->handle, externally_synchronized);
         if (atomic_load(&cache->deferred)) {
             passed_cache_deferred(passed);
         }
@@ -290,8 +287,7 @@ static void app_caches_enter(struct app_caches *caches,
     if (cache) {
         /* The driver returns one handle twice: leave the cache alone. */
         atomic_store(&cache->state, APP_CACHE_ALONE);
-        cache_collection_claim(device_cache_collection(caches->device_cache),
-                               atomic_load(&cache->passed));
+        cache_collection_claim(caches->collection, atomic_load(&cache->passed));
         snapshot_answers_unreserve(plan->reserved);
         return;
     }
@@ -332,9 +328,8 @@ VkResult app_caches_create(struct app_caches *caches, const VkPipelineCacheCreat
 static bool app_caches_keep_driver_object(struct app_caches *caches, struct app_cache *cache,
                                           const VkAllocationCallbacks *allocator)
 {
-    struct cache_collection *collection = device_cache_collection(caches->device_cache);
     const bool is_kept =
-        cache_collection_remove(collection, atomic_load(&cache->passed),
+        cache_collection_remove(caches->collection, atomic_load(&cache->passed),
                                 !allocator && app_cache_is(cache, APP_CACHE_PASSED));
     if (is_kept) {
         device_cache_wake_worker(caches->device_cache);
@@ -349,10 +344,10 @@ void app_caches_destroy(struct app_caches *caches, VkPipelineCache handle,
     struct app_cache *cache = handle_map_remove(&caches->by_handle, HANDLE_VALUE(handle));
     pthread_mutex_unlock(&caches->lock);
     if (!cache || !app_caches_keep_driver_object(caches, cache, allocator)) {
-        const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+        const struct driver_caches *driver = caches->driver;
         const struct crash_call call =
             driver_cache_enter(driver, CRASH_KEY_DESTROY, app_cache_state_of_call(cache));
-        caches->table->DestroyPipelineCache(caches->device, handle, allocator);
+        driver->table->DestroyPipelineCache(driver->device, handle, allocator);
         driver_cache_leave(driver, &call);
     }
     app_cache_delete(cache);

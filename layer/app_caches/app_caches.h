@@ -30,9 +30,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <vulkan/vulkan.h>
 
 #include "common/settings/config.h"
-#include "layer/chain/next.h"
 #include "layer/trace/stats.h"
 
 struct device_cache;
@@ -41,8 +41,7 @@ struct app_caches;
 
 /* NULL: out of memory. What is given is borrowed and outlives the result; `app` is the program's
  * folder. */
-struct app_caches *app_caches_new(VkDevice device, const device_table *table,
-                                  struct device_cache *device_cache, const struct config *config,
+struct app_caches *app_caches_new(struct device_cache *device_cache, const struct config *config,
                                   const char *app, struct stats *stats);
 
 /* Frees the memory; NULL is a no-op. */

@@ -62,7 +62,7 @@ struct app_cache_choice app_caches_choose(struct app_caches *caches, VkPipelineC
 void app_caches_note_lost(struct app_caches *caches)
 {
     if (app_cache_history_habits(caches->history).habit == APP_CACHE_UNKNOWN) {
-        atomic_store(&device_cache_collection(caches->device_cache)->has_lost, true);
+        atomic_store(&caches->collection->has_lost, true);
     }
 }
 

@@ -22,9 +22,9 @@ static void app_caches_note_read(struct app_caches *caches, struct app_cache *ca
 static VkResult app_caches_get_data_down(struct app_caches *caches, enum crash_state state,
                                          VkPipelineCache handle, size_t *data_size, void *data)
 {
-    const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+    const struct driver_caches *driver = caches->driver;
     const struct crash_call call = driver_cache_enter(driver, CRASH_KEY_READ, state);
-    VkResult result = caches->table->GetPipelineCacheData(caches->device, handle, data_size, data);
+    VkResult result = driver->table->GetPipelineCacheData(driver->device, handle, data_size, data);
     driver_cache_leave(driver, &call);
     return result;
 }
@@ -201,7 +201,7 @@ struct app_cache_merge {
 static void app_cache_merge_collect(struct app_caches *caches, const struct app_cache *source)
 {
     struct passed_cache *passed = source ? atomic_load(&source->passed) : NULL;
-    if (passed && cache_collection_copy(device_cache_collection(caches->device_cache), passed,
+    if (passed && cache_collection_copy(caches->collection, passed,
                                         device_cache_read_ns(caches->device_cache))) {
         device_cache_wake_worker(caches->device_cache);
     }
@@ -260,7 +260,7 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
                                                 const struct app_cache_merge *merge,
                                                 struct driver_caches *ret_driver)
 {
-    *ret_driver = *device_cache_caches(caches->device_cache);
+    *ret_driver = *caches->driver;
     VkPipelineCache device_cache = device_cache_loaded_cache(caches->device_cache);
     if (!merge->uses_device_cache || device_cache == VK_NULL_HANDLE) {
         return VK_NULL_HANDLE;
@@ -284,7 +284,6 @@ static void app_caches_merge_into(struct app_caches *caches, const struct app_ca
     if (!target) {
         return;
     }
-    struct cache_collection *collection = device_cache_collection(caches->device_cache);
     if (app_cache_is(target, APP_CACHE_SERVED)) {
         app_cache_pass(target, true);
     }
@@ -293,7 +292,7 @@ static void app_caches_merge_into(struct app_caches *caches, const struct app_ca
     }
     if (merge->is_of_blob) {
         atomic_store(&target->of_blob, true);
-        cache_collection_claim(collection, atomic_load(&target->passed));
+        cache_collection_claim(caches->collection, atomic_load(&target->passed));
     }
     atomic_store(&target->used, true);
     app_cache_compiled(target);
@@ -302,7 +301,7 @@ static void app_caches_merge_into(struct app_caches *caches, const struct app_ca
 static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cache_merge *merge,
                                       VkPipelineCache destination)
 {
-    const struct driver_caches *driver = device_cache_caches(caches->device_cache);
+    const struct driver_caches *driver = caches->driver;
     if (merge->target_is_served) {
         app_cache_merge_add_served(merge, merge->target);
     }
@@ -319,7 +318,7 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
             merge->is_of_blob || app_cache_state_of_call(merge->target) != CRASH_OUTSIDE;
         const struct crash_call call =
             driver_cache_enter(driver, CRASH_KEY_READ, is_of_blob ? CRASH_INSIDE : CRASH_OUTSIDE);
-        result = caches->table->MergePipelineCaches(caches->device, destination, merge->count,
+        result = driver->table->MergePipelineCaches(driver->device, destination, merge->count,
                                                     merge->sources);
         driver_cache_leave(driver, &call);
         app_cache_merge_forget(caches, merge);
@@ -338,16 +337,15 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     VkResult result = VK_SUCCESS;
-    struct cache_collection *collection = device_cache_collection(caches->device_cache);
     struct passed_cache *passed = merge.target ? atomic_load(&merge.target->passed) : NULL;
-    cache_collection_begin_merge(collection, passed);
+    cache_collection_begin_merge(caches->collection, passed);
     app_cache_merge_read(caches, &merge, source_count, sources);
     if (merge.target_is_served && merge.all_served) {
         app_cache_merge_served(&merge);
     } else {
         result = app_caches_merge_down(caches, &merge, destination);
     }
-    cache_collection_end_merge(collection, passed);
+    cache_collection_end_merge(caches->collection, passed);
     free(merge.sources);
     return result;
 }

@@ -51,9 +51,9 @@ struct app_cache {
 };
 
 struct app_caches {
-    VkDevice device;
-    const device_table *table;
     struct device_cache *device_cache;
+    const struct driver_caches *driver;  /* the way to the caches of its device */
+    struct cache_collection *collection; /* of the device cache */
     enum app_cache_mode mode;
     struct stats *stats;
     struct app_cache_history *history; /* NULL: nothing is learnt */
