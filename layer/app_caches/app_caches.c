@@ -20,7 +20,7 @@ static void app_cache_delete(struct app_cache *cache)
 {
     if (cache) {
         seen_pipelines_release(&cache->seen);
-        snapshot_answers_unreserve(cache->reserved);
+        snapshot_answers_unreserve(atomic_load(&cache->reserved));
         cache_snapshot_drop(cache->pinned);
         free(cache->allocator);
         free(cache);
@@ -93,9 +93,7 @@ struct app_cache_plan {
 
 static size_t app_caches_answer_size(struct app_caches *caches)
 {
-    pthread_mutex_lock(&caches->lock);
-    const size_t size = caches->device_cache_size;
-    pthread_mutex_unlock(&caches->lock);
+    const size_t size = atomic_load(&caches->device_cache_size);
     return size ? size : device_cache_blob_bytes(caches->device_cache);
 }
 
@@ -300,7 +298,7 @@ static void app_caches_enter(struct app_caches *caches,
         app_cache_delete(cache);
         return;
     }
-    cache->reserved = plan->reserved;
+    atomic_store(&cache->reserved, plan->reserved);
     if (plan->state == APP_CACHE_PASSED) {
         app_cache_pass(cache, create_info->flags != 0);
     }

@@ -119,24 +119,6 @@ static struct cache_snapshot *app_cache_snapshot_for_data(struct app_caches *cac
     return pinned;
 }
 
-static void app_cache_account(struct app_caches *caches, struct app_cache *cache, size_t size)
-{
-    snapshot_answers_given(size);
-    pthread_mutex_lock(&caches->lock);
-    const size_t reserved = cache->reserved;
-    cache->reserved = 0;
-    caches->device_cache_size = size;
-    pthread_mutex_unlock(&caches->lock);
-    snapshot_answers_unreserve(reserved);
-}
-
-static void app_caches_note_answer_size(struct app_caches *caches, size_t size)
-{
-    pthread_mutex_lock(&caches->lock);
-    caches->device_cache_size = size;
-    pthread_mutex_unlock(&caches->lock);
-}
-
 static VkResult app_caches_get_served_data(struct app_caches *caches, struct app_cache *cache,
                                            size_t *data_size, void *data)
 {
@@ -150,9 +132,9 @@ static VkResult app_caches_get_served_data(struct app_caches *caches, struct app
             data);
     }
     VkResult result = VK_SUCCESS;
+    atomic_store(&caches->device_cache_size, snapshot->size);
     if (!data) {
         *data_size = snapshot->size;
-        app_caches_note_answer_size(caches, snapshot->size);
         app_cache_pin(caches, cache, cache_snapshot_reference(snapshot));
     } else if (*data_size < snapshot->size) {
         /* Only the driver can give a part that is valid by itself. */
@@ -160,7 +142,8 @@ static VkResult app_caches_get_served_data(struct app_caches *caches, struct app
     } else {
         memcpy(data, snapshot->data, snapshot->size);
         *data_size = snapshot->size;
-        app_cache_account(caches, cache, snapshot->size);
+        snapshot_answers_given(snapshot->size);
+        snapshot_answers_unreserve(atomic_exchange(&cache->reserved, 0));
         app_cache_history_answered(caches->history, snapshot->digest, false);
         app_cache_pin(caches, cache, NULL);
         app_caches_log_once(caches);

@@ -35,7 +35,7 @@ struct app_cache {
     struct app_caches *caches;
     VkPipelineCache handle;
     VkAllocationCallbacks *allocator; /* a copy of what it was made with; NULL: nothing */
-    size_t reserved;                  /* bytes of the budget, for reading it back */
+    _Atomic size_t reserved;          /* bytes of the budget, for reading it back */
     struct cache_snapshot *pinned;    /* what a size query was answered from; under `lock` */
     _Atomic uint64_t needed;    /* a snapshot with this change in it holds what is in its name */
     struct seen_pipelines seen; /* created in its name */
@@ -57,7 +57,7 @@ struct app_caches {
     enum app_cache_mode mode;
     struct stats *stats;
     struct app_cache_history *history; /* NULL: nothing is learnt */
-    size_t device_cache_size;          /* when it was last read, 0: never; under `lock` */
+    _Atomic size_t device_cache_size;  /* when it was last read; 0: never */
     atomic_uint seeds;
     atomic_uint first;      /* cache of the program's: FIRST_GUARDED, FIRST_OTHER; 0: none yet */
     atomic_bool loads_data; /* the program has made a cache with data */
