@@ -204,7 +204,7 @@ bool app_cache_history_is_due(struct app_cache_history *history)
     return is_due;
 }
 
-void app_cache_history_write(struct app_cache_history *history)
+void app_cache_history_write(void *history)
 {
     history_write(history, LOCK_WAIT_NS, WAIT_FOREVER);
 }

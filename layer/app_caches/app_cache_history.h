@@ -74,9 +74,9 @@ bool app_cache_history_loads(struct app_cache_history *history, const void *data
  * be treated in another way for. Of a history, not NULL. */
 uint64_t app_cache_history_write_due(const struct app_cache_history *history);
 
-/* At the end of a device: whether there is something new, and writing it; that waits 100 ms at most
- * for others. */
+/* At the end of a device: whether there is something new, and writing it; that, an argument of
+ * worker_do, waits 100 ms at most for others. */
 bool app_cache_history_is_due(struct app_cache_history *history);
-void app_cache_history_write(struct app_cache_history *history);
+void app_cache_history_write(void *history);
 
 #endif

@@ -69,16 +69,11 @@ void app_caches_delete(struct app_caches *caches)
     }
 }
 
-static void app_caches_write_history(void *user)
-{
-    app_cache_history_write(user);
-}
-
 bool app_caches_finish(struct app_caches *caches)
 {
     return device_cache_finish(caches->device_cache) &&
            (!app_cache_history_is_due(caches->history) ||
-            worker_do(app_caches_write_history, NULL, caches->history));
+            worker_do(app_cache_history_write, NULL, caches->history));
 }
 
 /* Making and destroying. */

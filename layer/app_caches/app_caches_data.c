@@ -227,15 +227,6 @@ static void app_cache_merge_read(struct app_caches *caches, struct app_cache_mer
     }
 }
 
-/* All that is merged is in the device cache, from which the target is answered as well. What the
- * target has seen is not known exactly any more: no hit is named that may be none. */
-static void app_cache_merge_served(const struct app_cache_merge *merge)
-{
-    if (merge->uses_device_cache) {
-        app_cache_needs_all_until_now(merge->target);
-    }
-}
-
 /* A cache of the program's is merged from one that was made with the same allocator: there are
  * drivers that move entries, with their memory, from one cache to the other (RADV of Mesa 22.3).
  * The program's allocator may be called here, in the program's own call. */
@@ -323,10 +314,13 @@ VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination
     struct passed_cache *passed = merge.target ? atomic_load(&merge.target->passed) : NULL;
     cache_collection_begin_merge(caches->collection, passed);
     app_cache_merge_read(caches, &merge, source_count, sources);
-    if (merge.target_is_served && merge.all_served) {
-        app_cache_merge_served(&merge);
-    } else {
+    if (!merge.target_is_served || !merge.all_served) {
         result = app_caches_merge_down(caches, &merge, destination);
+    } else if (merge.uses_device_cache) {
+        /* All that is merged is in the device cache, from which the target is answered as well.
+         * What the target has seen is not known exactly any more: no hit is named that may be none.
+         */
+        app_cache_needs_all_until_now(merge.target);
     }
     cache_collection_end_merge(caches->collection, passed);
     free(merge.sources);

@@ -216,18 +216,6 @@ bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cac
     return true;
 }
 
-static void cache_writer_report_end(struct cache_writer *writer)
-{
-    if (sandbox_is_closed()) {
-        return;
-    }
-    call_costs_keep(&writer->costs);
-    if (writer->store) {
-        store_unload(writer->store);
-    }
-    device_report_end(writer->report, "destroy");
-}
-
 void cache_writer_end(struct cache_writer *writer)
 {
     writer->has_farewell = atomic_load(&writer->costs.is_due) ||
@@ -237,9 +225,14 @@ void cache_writer_end(struct cache_writer *writer)
 
 void cache_writer_bid_farewell(struct cache_writer *writer)
 {
-    if (writer->has_farewell) {
-        writer->has_farewell = false;
-        cache_writer_report_end(writer);
+    const bool tells = writer->has_farewell && !sandbox_is_closed();
+    writer->has_farewell = false;
+    if (tells) {
+        call_costs_keep(&writer->costs);
+        if (writer->store) {
+            store_unload(writer->store);
+        }
+        device_report_end(writer->report, "destroy");
     }
 }
 

@@ -257,14 +257,6 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
                       prewarm->setup.feedback);
 }
 
-/* A mark that a sandbox makes stay costs the pipeline: it is not compiled ahead any more. */
-static void prewarm_end_mark(struct prewarm *prewarm, unsigned thread)
-{
-    if (!sandbox_is_closed()) {
-        recipe_crashes_end(prewarm->crashes, thread);
-    }
-}
-
 /* By how busy the machine was at the last compile. NULL: nothing may be begun now. */
 static const struct prewarm_item *prewarm_take(struct prewarm *prewarm)
 {
@@ -317,7 +309,11 @@ static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *rep
     if (!sandbox_is_closed() &&
         recipe_crashes_begin(prewarm->crashes, runner->number, use->pipeline)) {
         prewarm_compile_one(runner, replay, use);
-        prewarm_end_mark(prewarm, runner->number);
+        /* A mark that a sandbox makes stay costs the pipeline: it is not compiled ahead any more.
+         */
+        if (!sandbox_is_closed()) {
+            recipe_crashes_end(prewarm->crashes, runner->number);
+        }
     } else {
         prewarm_stop(prewarm);
     }

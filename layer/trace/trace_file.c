@@ -39,11 +39,6 @@ static void trace_begin_event(const struct trace_source *source, const char *pha
     json_put_number(out, "pid", source->process);
 }
 
-static void trace_begin_arguments(struct bytes *out)
-{
-    json_put_open(out, "args", '{');
-}
-
 static void trace_end_event(struct bytes *out)
 {
     json_put_close(out, '}');
@@ -56,7 +51,7 @@ static void trace_put_name(const struct trace_source *source, const char *what, 
 {
     trace_begin_event(source, "M", what, out);
     json_put_number(out, "tid", thread);
-    trace_begin_arguments(out);
+    json_put_open(out, "args", '{');
     json_put_string(out, "name", name);
     trace_end_event(out);
 }
@@ -68,7 +63,7 @@ static void trace_put_instant(uint64_t time_ns, uint32_t thread, const char *cat
     json_put_number(out, "tid", thread);
     json_put_string(out, "s", "p"); /* of the whole process */
     json_put_thousandths(out, "ts", time_ns);
-    trace_begin_arguments(out);
+    json_put_open(out, "args", '{');
 }
 
 static void trace_put_optional(struct bytes *out, const char *key, const char *text)
@@ -100,7 +95,7 @@ static void trace_put_span(const struct trace_event *event, struct bytes *out)
     json_put_number(out, "tid", event->thread);
     json_put_thousandths(out, "ts", event->start_ns);
     json_put_thousandths(out, "dur", event->end_ns - event->start_ns);
-    trace_begin_arguments(out);
+    json_put_open(out, "args", '{');
     trace_put_content(out, event->content);
     if (is_cache) {
         json_put_number(out, "bytes", event->amount);
