@@ -100,11 +100,16 @@ static VkResult pipeline_call_driver(struct device_services *services,
     return result;
 }
 
-/* The key of several pipelines in one call is made of all of theirs. */
-static struct pipeline_danger pipeline_danger_of(const struct pipeline_call *call,
+/* None where the chosen cache holds nothing of the blob. The key of several pipelines in one call
+ * is made of all of theirs. */
+static struct pipeline_danger pipeline_danger_of(const struct app_cache_choice *choice,
+                                                 const struct pipeline_call *call,
                                                  const struct pipeline_element *elements)
 {
     struct pipeline_danger danger = {.state = CRASH_INSIDE};
+    if (!app_caches_choice_is_of_blob(choice)) {
+        return (struct pipeline_danger){.state = CRASH_OUTSIDE};
+    }
     for (uint32_t i = 0; i < call->count; i++) {
         if (pipeline_needs_driver(&elements[i])) {
             danger.key = danger.key * UINT64_C(0x9E3779B97F4A7C15) +
@@ -292,10 +297,8 @@ VkResult pipeline_create(struct device_services *services, const struct pipeline
     changed.pipelines =
         (VkPipeline *)((char *)copy + (size_t)call->count * call->kind->create_info_size);
     memset(changed.pipelines, 0, changed.count * sizeof *changed.pipelines);
-    const struct pipeline_danger danger = app_caches_choice_is_of_blob(&choice)
-                                              ? pipeline_danger_of(call, elements)
-                                              : (struct pipeline_danger){0};
-    VkResult result = pipeline_call_with(services, &choice, danger, &changed, ret_driver);
+    VkResult result = pipeline_call_with(
+        services, &choice, pipeline_danger_of(&choice, call, elements), &changed, ret_driver);
     struct device_cache_creation creation = {
         .saved = ret_driver->saved,
         .hot = choice.hot,
@@ -325,15 +328,12 @@ __attribute__((cold)) VkResult pipeline_create_deferred(struct device_services *
             ? (struct app_cache_choice){.cache = call->cache, .named = named}
             : pipeline_choose_cache(services, call, named, elements);
     struct pipeline_call changed = *call;
-    const bool is_of_blob = app_caches_choice_is_of_blob(&choice);
-    VkResult result = pipeline_call_with(services, &choice,
-                                         is_of_blob ? pipeline_danger_of(call, elements)
-                                                    : (struct pipeline_danger){0},
-                                         &changed, ret_driver);
+    const struct pipeline_danger danger = pipeline_danger_of(&choice, call, elements);
+    VkResult result = pipeline_call_with(services, &choice, danger, &changed, ret_driver);
     ret_driver->pending = result == VK_OPERATION_DEFERRED_KHR;
     app_caches_chosen_deferred(&choice);
     if (ret_driver->pending && ret_driver->saved) {
-        device_cache_defer(services->device_cache, is_of_blob);
+        device_cache_defer(services->device_cache, danger.state != CRASH_OUTSIDE);
     }
     device_cache_created(services->device_cache, &(struct device_cache_creation){
                                                      .saved = ret_driver->saved,
