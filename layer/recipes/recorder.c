@@ -9,7 +9,6 @@
 
 #include "common/base/log.h"
 #include "common/recipes/recipes.h"
-#include "layer/recipes/accused.h"
 #include "layer/recipes/recipe_draft.h"
 #include "layer/recipes/recorder_queue.h"
 #include "layer/worker/maintenance.h"
@@ -42,8 +41,6 @@ struct recorder {
      * save, of the thread that saves. */
     _Atomic size_t unsaved_size;
     size_t looked;
-
-    struct accused accused;
 };
 
 bool recorder_make_room(struct recorder *recorder)
@@ -201,7 +198,7 @@ bool recorder_keep(struct recorder *recorder, const struct canonical *form)
 void recorder_accuse(struct recorder *recorder, struct digest identity,
                      const struct digest *pipelines, size_t count)
 {
-    accused_set(&recorder->accused, identity, pipelines, count);
+    recorder_queue_accuse(&recorder->queue, identity, pipelines, count);
 }
 
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
@@ -212,7 +209,7 @@ struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *ded
         return NULL;
     }
     recorder_open_recipes(recorder);
-    accused_ask(&recorder->accused, form->digest);
+    recorder_queue_ask(&recorder->queue, form->digest);
     const bool is_saved = !digest_set_has(&recorder->never_saved, form->digest.low);
     if (recorder_is_used_today(recorder, form->digest)) {
         *ret_stored = is_saved;
@@ -375,7 +372,7 @@ void recorder_saved(struct recorder *recorder)
     if (!recorder_queue_lock(&recorder->queue)) {
         return;
     }
-    const bool disproved = accused_are_disproved(&recorder->accused);
+    const bool disproved = recorder_queue_disproves(&recorder->queue);
     const size_t looked =
         recorder->looked < recorder->unsaved.size ? recorder->looked : recorder->unsaved.size;
     for (size_t at = 0; at < looked && !atomic_load(&recorder->queue.is_broken);
@@ -394,10 +391,6 @@ void recorder_saved(struct recorder *recorder)
         recorder->unsaved.size -= looked;
         atomic_store(&recorder->unsaved_size, recorder->unsaved.size);
         recorder->looked = 0;
-        recorder_queue_note(&recorder->queue);
-    }
-    if (disproved) {
-        atomic_store(&recorder->queue.disproved, &recorder->accused);
         recorder_queue_note(&recorder->queue);
     }
     pthread_mutex_unlock(&recorder->queue.lock);

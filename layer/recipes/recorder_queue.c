@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/recipes/recorder_queue.h"
 
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/files/patience.h"
 #include "common/recipes/segment.h"
-#include "layer/recipes/accused.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
@@ -131,10 +132,10 @@ static void recorder_queue_write(struct recorder_queue *queue, uint64_t wait_ns)
     }
     const size_t size = batch.size;
     recorder_queue_write_batch(queue, &batch);
-    const struct accused *disproved =
-        wait_ns == WAIT_FOREVER ? atomic_exchange(&queue->disproved, NULL) : NULL;
-    if (disproved) {
-        accused_write(disproved, queue->root, queue->app);
+    struct accused *accused = &queue->accused;
+    if (wait_ns == WAIT_FOREVER && atomic_exchange(&accused->is_due, false)) {
+        recipe_crashes_absolve(queue->root, queue->app, accused->identity, accused->pipelines,
+                               atomic_load(&accused->count));
     }
     pthread_mutex_unlock(&queue->write_lock);
     if (size > 0 && wait_ns == WAIT_FOREVER) {
@@ -198,7 +199,7 @@ static bool recorder_queue_has_end(struct recorder_queue *queue)
     if (!recorder_queue_lock(queue)) {
         return true;
     }
-    const bool has_records = queue->records.size > 0 || atomic_load(&queue->disproved);
+    const bool has_records = queue->records.size > 0 || atomic_load(&queue->accused.is_due);
     pthread_mutex_unlock(&queue->lock);
     return has_records || queue->writer || (queue->has_key && queue->has_recorded);
 }
@@ -244,6 +245,44 @@ void recorder_queue_note(struct recorder_queue *queue)
     if (atomic_load(&queue->first_ns) == 0) {
         atomic_store(&queue->first_ns, now_ns);
     }
+}
+
+void recorder_queue_accuse(struct recorder_queue *queue, struct digest identity,
+                           const struct digest *pipelines, size_t count)
+{
+    struct accused *accused = &queue->accused;
+    if (count > 0 && count <= ACCUSED_MAX) {
+        accused->identity = identity;
+        memcpy(accused->pipelines, pipelines, count * sizeof *pipelines);
+        atomic_store(&accused->left, UINT64_MAX >> (ACCUSED_MAX - count));
+        atomic_store(&accused->count, count);
+    }
+}
+
+void recorder_queue_ask(struct recorder_queue *queue, struct digest pipeline)
+{
+    struct accused *accused = &queue->accused;
+    if (atomic_load_explicit(&accused->left, memory_order_acquire) == 0) {
+        return;
+    }
+    for (size_t i = 0; i < ACCUSED_MAX; i++) {
+        if (digest_equal(accused->pipelines[i], pipeline)) {
+            atomic_fetch_and(&accused->left, ~(UINT64_C(1) << i));
+        }
+    }
+}
+
+bool recorder_queue_disproves(struct recorder_queue *queue)
+{
+    struct accused *accused = &queue->accused;
+    const bool disproved =
+        !accused->is_taken && atomic_load(&accused->count) > 0 && atomic_load(&accused->left) == 0;
+    if (disproved) {
+        accused->is_taken = true;
+        atomic_store(&accused->is_due, true);
+        recorder_queue_note(queue);
+    }
+    return disproved;
 }
 
 void recorder_queue_wake(struct recorder_queue *queue)

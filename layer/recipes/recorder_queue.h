@@ -30,8 +30,30 @@
 #include "layer/worker/own_wait.h"
 #include "layer/worker/worker.h"
 
-struct accused;
 struct recipe_writer;
+
+/* Of two deaths of some threads each; where there are more, `warmpipe warm` was there. */
+#define ACCUSED_MAX 64
+
+/* The pipelines that processes have died of, or so it seems: nobody can tell a kill, or an _exit,
+ * from a crash (common/recipes/recipes.h). What the program of one device asks for itself, and
+ * lives with, is no killer.
+ *
+ *     1 NONE        zero-initialized
+ *     2 ACCUSED     some of them the program has not asked for
+ *     3 DISPROVED   it has asked for all
+ *     4 WRITTEN     the list on disk is emptied, or was not to be
+ *
+ *     1 → 2  recorder_queue_accuse      2 → 3  recorder_queue_ask, of the last one
+ *     3 → 4  recorder_queue_disproves, behind a save, then recorder_queue_write */
+struct accused {
+    struct digest identity; /* of the device */
+    struct digest pipelines[ACCUSED_MAX];
+    _Atomic size_t count;  /* 0: none; what stands above stays then */
+    _Atomic uint64_t left; /* bits of those that the program has not asked for */
+    bool is_taken;         /* under the queue's lock: DISPROVED was told */
+    atomic_bool is_due;    /* to be written */
+};
 
 struct recorder_queue {
     const char *root; /* borrowed, as app */
@@ -48,8 +70,7 @@ struct recorder_queue {
     pthread_mutex_t write_lock;   /* over the writer; never taken by a thread that creates */
     struct recipe_writer *writer; /* NULL: nothing was written yet */
     struct worker_client client;
-    _Atomic(struct accused *) disproved; /* to be written down; NULL: there are none */
-    bool has_written;                    /* of the thread that writes */
+    bool has_written;  /* of the thread that writes */
     bool has_ended;    /* the process ends: what a save queues is written at once */
     bool has_key;      /* under write_lock: `key` is to be written down */
     bool has_recorded; /* an earlier run has, for which the key is written anew */
@@ -57,6 +78,8 @@ struct recorder_queue {
 
     pthread_mutex_t taken_lock; /* over `taken`; nothing else is locked or called under it */
     struct digest_set taken;    /* marks of what was ever queued */
+
+    struct accused accused;
 };
 
 /* A use is marked, too, though it is no record of its own. */
@@ -84,6 +107,18 @@ void recorder_queue_put_use(struct recorder_queue *queue, const struct recipe_us
 /* Under the lock, when all that belongs together was queued; then, without the lock, one of the two
  * below. */
 void recorder_queue_note(struct recorder_queue *queue);
+
+/* recorder_accuse; more than ACCUSED_MAX are not taken. */
+void recorder_queue_accuse(struct recorder_queue *queue, struct digest identity,
+                           const struct digest *pipelines, size_t count);
+
+/* The program is about to create this pipeline. A load where nothing is accused. By any number of
+ * threads, also beside recorder_queue_accuse. */
+void recorder_queue_ask(struct recorder_queue *queue, struct digest pipeline);
+
+/* Under the lock: whether there are some, and the program has asked for all: true once, and that is
+ * queued. */
+bool recorder_queue_disproves(struct recorder_queue *queue);
 
 /* Has it written soon. _hurry: by a save, perhaps the last thing that the process does. */
 void recorder_queue_wake(struct recorder_queue *queue);

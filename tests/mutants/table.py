@@ -91,7 +91,7 @@ MUTANTS = [
      "if (failures == 0 && !atomic_load(&schedule->last_step_ns)) {", r"unit\.CacheSchedule"),
 
     # Recipes that kill.
-    ("deaths that the program disproves", "if (disproved) {\n        atomic_store", "if (0) {\n        atomic_store",
+    ("deaths that the program disproves", "atomic_store(&accused->is_due, true);", "",
      r"integration\.DeadlyPrewarmTest"),
     ("deaths of nobody knows what", "&& !list.died_late &&\n", "&&\n", r"unit\.RecipeCrashes"),
     ("a compile during a look in quiet", "mark->is_quiet = cache_schedule_is_quiet(schedule);",
