@@ -166,21 +166,6 @@ static bool services_query_key(const struct device_services *services,
     return true;
 }
 
-static void services_looking(void *user)
-{
-    recorder_looking(((struct device_services *)user)->recorder);
-}
-
-static void services_saved(void *user)
-{
-    recorder_saved(((struct device_services *)user)->recorder);
-}
-
-static bool services_disk_full(void *user)
-{
-    return recorder_make_room(((struct device_services *)user)->recorder);
-}
-
 /* Recipes are recorded where blobs are kept: elsewhere nobody gains by them. Where nothing may be
  * written the environment is for prewarm alone. */
 static void services_start_recording(struct device_services *services,
@@ -212,10 +197,10 @@ static void services_start_recording(struct device_services *services,
     });
     if (services->recorder) {
         device_cache_set_listener(services->device_cache,
-                                  &(struct cache_listener){.looking = services_looking,
-                                                           .saved = services_saved,
-                                                           .disk_full = services_disk_full,
-                                                           .user = services});
+                                  &(struct cache_listener){.looking = recorder_looking,
+                                                           .saved = recorder_saved,
+                                                           .disk_full = recorder_make_room,
+                                                           .user = services->recorder});
     }
 }
 

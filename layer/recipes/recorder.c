@@ -43,9 +43,9 @@ struct recorder {
     size_t looked;
 };
 
-bool recorder_make_room(struct recorder *recorder)
+bool recorder_make_room(void *recorder)
 {
-    return recorder_queue_make_room(&recorder->queue);
+    return recorder_queue_make_room(&((struct recorder *)recorder)->queue);
 }
 
 bool recorder_finish(struct recorder *recorder)
@@ -362,13 +362,15 @@ bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
     return true;
 }
 
-void recorder_looking(struct recorder *recorder)
+void recorder_looking(void *user)
 {
+    struct recorder *recorder = user;
     recorder->looked = atomic_load(&recorder->unsaved_size);
 }
 
-void recorder_saved(struct recorder *recorder)
+void recorder_saved(void *user)
 {
+    struct recorder *recorder = user;
     if (!recorder_queue_lock(&recorder->queue)) {
         return;
     }

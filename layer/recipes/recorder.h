@@ -78,21 +78,22 @@ bool recorder_took_long(struct recorder *recorder, const struct recipe_use *use,
 void recorder_accuse(struct recorder *recorder, struct digest identity,
                      const struct digest *pipelines, size_t count);
 
-/* The caches are about to be looked at: what was compiled before this belongs to the next save.
+/* The three functions of a struct cache_listener, of whom a recorder is the user (cache_writer.h).
+ * The caches are about to be looked at: what was compiled before this belongs to the next save.
  * Waits for no lock. */
-void recorder_looking(struct recorder *recorder);
+void recorder_looking(void *recorder);
 
 /* What they held when they were last looked at is on disk: is recorded as saved. */
-void recorder_saved(struct recorder *recorder);
+void recorder_saved(void *recorder);
+
+/* The disk is full, and the cache comes first: removes what this process has recorded, and records
+ * nothing more. False: there is nothing of it on the disk. Waits 250 ms at most for a write. */
+bool recorder_make_room(void *recorder);
 
 /* Sets what is called, once the recipes are open, if some of this device are unsaved: compiled by a
  * process that ended before its next save. NULL: nothing. Before anything is created on the device.
  */
 void recorder_set_unsaved(struct recorder *recorder, void (*tell)(void *user), void *user);
-
-/* The disk is full, and the cache comes first: removes what this process has recorded, and records
- * nothing more. False: there is nothing of it on the disk. Waits 250 ms at most for a write. */
-bool recorder_make_room(struct recorder *recorder);
 
 /* At vkDestroyDevice: writes what is left and seals the segment. False: the worker may still be
  * using the recorder (worker_remove says when): it must never be freed. */
