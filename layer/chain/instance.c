@@ -149,7 +149,7 @@ static void instance_init(struct instance *instance, VkInstance handle,
 }
 
 VkResult instance_create(const VkInstanceCreateInfo *create_info,
-                         const VkAllocationCallbacks *allocator, struct driver_permit *permit,
+                         const VkAllocationCallbacks *allocator, struct driver_permit **permit,
                          VkInstance *ret_instance)
 {
     VkLayerInstanceCreateInfo *link = instance_find_link(create_info);
@@ -158,13 +158,11 @@ VkResult instance_create(const VkInstanceCreateInfo *create_info,
     PFN_vkCreateInstance next_create =
         next ? (PFN_vkCreateInstance)next(NULL, "vkCreateInstance") : NULL;
     if (!next_create) {
-        free(permit);
         return VK_ERROR_INITIALIZATION_FAILED;
     }
     bool lower_copy = instance_is_lower_copy(link->u.pLayerInfo);
     link->u.pLayerInfo = link->u.pLayerInfo->pNext;
     if (lower_copy) {
-        free(permit);
         current.lower_next = next;
         return next_create(create_info, allocator, ret_instance);
     }
@@ -173,22 +171,21 @@ VkResult instance_create(const VkInstanceCreateInfo *create_info,
      * while it is being created. Until the instance has a key its entry has one of our own. */
     struct instance *instance = calloc(1, sizeof *instance);
     uint64_t place = (uint64_t)(uintptr_t)instance;
-    if (!permit || !handle_map_put(&instances, place, instance)) {
+    if (!*permit || !handle_map_put(&instances, place, instance)) {
         free(instance);
-        free(permit);
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
-    instance->permit = permit;
     struct instance_creation outer = current;
     current = (struct instance_creation){.links = link->u.pLayerInfo};
     VkResult result = next_create(create_info, allocator, ret_instance);
     if (result == VK_SUCCESS) {
         instance_init(instance, *ret_instance, next, create_info);
         instance->has_allocator = allocator != NULL;
+        instance->permit = *permit;
+        *permit = NULL;
         handle_map_rename(&instances, place, dispatch_key(*ret_instance));
     } else {
         free(handle_map_remove(&instances, place));
-        free(permit);
     }
     current = outer;
     return result;

@@ -56,9 +56,10 @@ struct command {
 PFN_vkVoidFunction instance_get_proc(VkInstance instance, const char *name,
                                      const struct command *command);
 
-/* vkCreateInstance. `permit` is malloc'ed and taken over; NULL: out of memory. */
+/* vkCreateInstance. *permit is malloc'ed (NULL: out of memory), and NULL where it was taken over.
+ */
 VkResult instance_create(const VkInstanceCreateInfo *create_info,
-                         const VkAllocationCallbacks *allocator, struct driver_permit *permit,
+                         const VkAllocationCallbacks *allocator, struct driver_permit **permit,
                          VkInstance *ret_instance);
 
 /* vkDestroyInstance; its devices must be withdrawn before (device_withdraw_leaked). */

@@ -23,7 +23,9 @@ static VKAPI_ATTR VkResult VKAPI_CALL create_instance(const VkInstanceCreateInfo
                                                       VkInstance *ret_instance)
 {
     struct driver_permit *permit = calloc(1, sizeof *permit);
-    return instance_create(create_info, allocator, permit, ret_instance);
+    VkResult result = instance_create(create_info, allocator, &permit, ret_instance);
+    free(permit);
+    return result;
 }
 
 static VKAPI_ATTR VkResult VKAPI_CALL create_device(VkPhysicalDevice physical_device,
