@@ -41,8 +41,6 @@ struct app_cache_history {
     struct app_cache_history *next;
     struct worker_client client;
     pid_t process; /* a forked child has a history of its own */
-    char *root;
-    char *app;
     bool read_only;
 
     pthread_mutex_t lock; /* over all below; never held over I/O but that of the first question */
@@ -60,6 +58,8 @@ struct app_cache_history {
     _Atomic uint64_t write_ns; /* when the worker is to write; NO_WRITE_NS: not at all */
 
     pthread_mutex_t write_lock; /* over a write; taken before `lock` */
+    const char *app;            /* in the same memory */
+    char root[];
 };
 
 static struct {
@@ -237,18 +237,14 @@ static void history_last(struct worker_client *client)
 
 static struct app_cache_history *history_new(const struct config *config, const char *app)
 {
-    struct app_cache_history *history = calloc(1, sizeof *history);
+    const size_t root_size = strlen(config->root) + 1;
+    const size_t app_size = strlen(app) + 1;
+    struct app_cache_history *history = calloc(1, sizeof *history + root_size + app_size);
     if (!history) {
         return NULL;
     }
-    history->root = strdup(config->root);
-    history->app = strdup(app);
-    if (!history->root || !history->app) {
-        free(history->root);
-        free(history->app);
-        free(history);
-        return NULL;
-    }
+    memcpy(history->root, config->root, root_size);
+    history->app = memcpy(history->root + root_size, app, app_size);
     history->process = getpid();
     history->read_only = config->read_only;
     atomic_init(&history->write_ns, NO_WRITE_NS);

@@ -22,7 +22,6 @@ static void app_cache_delete(struct app_cache *cache)
         seen_pipelines_release(&cache->seen);
         snapshot_answers_unreserve(atomic_load(&cache->reserved));
         cache_snapshot_drop(cache->pinned);
-        free(cache->allocator);
         free(cache);
     }
 }
@@ -248,16 +247,12 @@ static struct app_cache *app_cache_new(struct app_caches *caches,
                                        const VkAllocationCallbacks *allocator,
                                        VkPipelineCache handle, const struct app_cache_plan *plan)
 {
-    struct app_cache *cache = calloc(1, sizeof *cache);
+    struct app_cache *cache = calloc(1, sizeof *cache + (allocator ? sizeof *allocator : 0));
     if (!cache) {
         return NULL;
     }
     if (allocator) {
-        cache->allocator = malloc(sizeof *cache->allocator);
-        if (!cache->allocator) {
-            free(cache);
-            return NULL;
-        }
+        cache->allocator = (VkAllocationCallbacks *)(cache + 1);
         *cache->allocator = *allocator;
     }
     cache->caches = caches;

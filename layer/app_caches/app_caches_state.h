@@ -34,7 +34,7 @@ enum app_cache_state { APP_CACHE_ALONE, APP_CACHE_PASSED, APP_CACHE_SERVED };
 struct app_cache {
     struct app_caches *caches;
     VkPipelineCache handle;
-    VkAllocationCallbacks *allocator; /* a copy of what it was made with; NULL: nothing */
+    VkAllocationCallbacks *allocator; /* a copy, behind it, of what it was made with; NULL: none */
     _Atomic size_t reserved;          /* bytes of the budget, for reading it back */
     struct cache_snapshot *pinned;    /* what a size query was answered from; under `lock` */
     _Atomic uint64_t needed;    /* a snapshot with this change in it holds what is in its name */

@@ -77,7 +77,6 @@ void driver_cache_destroy(const struct driver_caches *caches, VkPipelineCache ca
 bool driver_cache_merge(const struct driver_caches *caches, VkPipelineCache destination,
                         VkPipelineCache source)
 {
-    /* All reads have one key, and last long enough to be killed in: only many in a row count. */
     const struct crash_call call = driver_cache_enter(caches, CRASH_KEY_READ, CRASH_INSIDE_OTHER);
     VkResult result = caches->table->MergePipelineCaches(caches->device, destination, 1, &source);
     driver_cache_leave(caches, &call);
