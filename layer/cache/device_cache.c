@@ -303,6 +303,23 @@ void device_cache_prewarmed(struct device_cache *device_cache, bool compiled, ui
 
 /* What others ask. */
 
+VkPipelineCache device_cache_loaded_cache(const struct device_cache *device_cache)
+{
+    return cache_load_loaded(&device_cache->load);
+}
+
+bool device_cache_is_withheld(const struct device_cache *device_cache)
+{
+    return device_cache_is_loaded(device_cache) && device_cache->load.is_withheld;
+}
+
+void device_cache_set_unusable(struct device_cache *device_cache, void (*tell)(void *user),
+                               void *user)
+{
+    device_cache->load.tell_unusable = tell;
+    device_cache->load.unusable_user = user;
+}
+
 void device_cache_recall(struct device_cache *device_cache)
 {
     call_costs_recall(&device_cache->writer.costs);

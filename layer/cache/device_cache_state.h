@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the files of device_cache.h share: device_cache.c (creations, saves, the end), cache_load.c
- * (the blob is loaded, once) and cache_watch.c (it is watched as long as the driver has it). Nobody
- * else includes this.
+/* What the files of device_cache.h share: device_cache.c (creations, saves, the end) and
+ * cache_load.c (the blob is loaded, once, and watched as long as the driver has it). Nobody else
+ * includes this.
  *
  * Loading:
  *
@@ -111,13 +111,6 @@ static inline VkPipelineCache cache_load_loaded(const struct cache_load *load)
 {
     return atomic_load_explicit(&load->loaded, memory_order_acquire) ? load->cache : VK_NULL_HANDLE;
 }
-
-/* A call that may take long is about to be made with what was loaded. Cheap where the worker
- * watches already, and where there is nothing to guard. */
-void cache_load_watch(struct cache_load *load);
-
-/* A start without a suspect blob shows whether the program lives. */
-void cache_load_watch_life(struct cache_load *load);
 
 /* On the worker: loads if it is wanted. */
 void cache_load_run_ahead(struct cache_load *load);
