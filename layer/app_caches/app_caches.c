@@ -223,6 +223,8 @@ static bool app_caches_create_seeded(struct app_caches *caches,
     if (made) {
         log_info("the program comes without the pipeline cache that it keeps: it gets %zu bytes",
                  seed->size);
+    } else {
+        snapshot_answers_unreserve(seed->size);
     }
     cache_snapshot_drop(seed);
     return made;

@@ -150,6 +150,24 @@ TEST_F(KeptCachesTest, OneThatHasLostItsFileIsGivenItBack)
     EXPECT_EQ(run(keeper(0, 10)).hits(), 10u) << "and it keeps what it was given";
 }
 
+// Of 64 MiB that a program may be given, two of 30 are left for the caches behind the refused one.
+TEST_F(KeptCachesTest, WhatTheDriverRefusesToTakeIsNotCountedAsGiven)
+{
+    environment["WPTEST_ICD_RECORD_BYTES"] = std::to_string(3 << 20);
+    set_policy("[busy]\ncount-costs = no\n"); // a slow machine is no slow driver
+    run(keeper(0, 10));
+    run(keeper(0, 10));
+    environment["WPTEST_ICD_FAIL"] = "vkCreatePipelineCache:2=-1"; // the first is the device cache
+    run([&] {
+        Program program;
+        for (unsigned held : {0u, 10u, 10u}) {
+            VkPipelineCache cache = program.create_cache();
+            EXPECT_EQ(holds(program.cache_data(cache), 0, 10), held);
+            program.destroy_cache(cache);
+        }
+    });
+}
+
 // vkd3d-proton: an empty cache for each pipeline, one of which is read back and kept.
 TEST_F(KeptCachesTest, OneThatKeepsOneOfManyIsServedAllOthers)
 {
