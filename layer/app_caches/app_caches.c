@@ -85,18 +85,13 @@ struct app_cache_plan {
     size_t reserved;
 };
 
-static size_t app_caches_answer_size(struct app_caches *caches)
-{
-    const size_t size = atomic_load(&caches->device_cache_size);
-    return size ? size : device_cache_blob_bytes(caches->device_cache);
-}
-
 /* An empty cache of a program that reads its caches back: served while the budget has an answer for
  * it; see enum app_cache_habit. */
 static struct app_cache_plan app_caches_plan_read(struct app_caches *caches,
                                                   const struct app_cache_habits *habits)
 {
-    const size_t size = app_caches_answer_size(caches);
+    const size_t known_size = atomic_load(&caches->device_cache_size);
+    const size_t size = known_size ? known_size : device_cache_blob_bytes(caches->device_cache);
     const bool has_room = snapshot_answers_reserve(size);
     if (has_room && habits->rarely_reads) {
         snapshot_answers_unreserve(size); /* only checks that there is room */

@@ -94,13 +94,6 @@ static void app_cache_pin(struct app_caches *caches, struct app_cache *cache,
     cache_snapshot_drop(old);
 }
 
-static void app_caches_log_once(struct app_caches *caches)
-{
-    if (!atomic_exchange(&caches->is_logged, true)) {
-        log_info("the program reads its pipeline cache back: it now gets more than it made");
-    }
-}
-
 /* For the data: what the size was answered from, unless that lacks something by now and the room
  * that the program has is enough for more. */
 static struct cache_snapshot *app_cache_snapshot_for_data(struct app_caches *caches,
@@ -146,7 +139,9 @@ static VkResult app_caches_get_served_data(struct app_caches *caches, struct app
         snapshot_answers_unreserve(atomic_exchange(&cache->reserved, 0));
         app_cache_history_answered(caches->history, snapshot->digest, false);
         app_cache_pin(caches, cache, NULL);
-        app_caches_log_once(caches);
+        if (!atomic_exchange(&caches->is_logged, true)) {
+            log_info("the program reads its pipeline cache back: it now gets more than it made");
+        }
     }
     cache_snapshot_drop(snapshot);
     return result;

@@ -89,15 +89,6 @@ static void cache_load_watch_life(struct cache_load *load)
     }
 }
 
-static void cache_load_look_at_life(struct cache_load *load, uint64_t now_ns)
-{
-    const uint64_t lives_at_ns = atomic_load(&load->lives_at_ns);
-    if (lives_at_ns != 0 && now_ns >= lives_at_ns) {
-        store_live(load->writer->store);
-        atomic_store(&load->lives_at_ns, 0);
-    }
-}
-
 uint64_t cache_load_watch_due(const struct cache_load *load)
 {
     const uint64_t lives_at_ns = atomic_load(&load->lives_at_ns);
@@ -110,7 +101,11 @@ uint64_t cache_load_watch_due(const struct cache_load *load)
 void cache_load_work_watch(struct cache_load *load)
 {
     const uint64_t now_ns = clock_now_ns();
-    cache_load_look_at_life(load, now_ns);
+    const uint64_t lives_at_ns = atomic_load(&load->lives_at_ns);
+    if (lives_at_ns != 0 && now_ns >= lives_at_ns) {
+        store_live(load->writer->store);
+        atomic_store(&load->lives_at_ns, 0);
+    }
     if (!atomic_load(&load->watching) || now_ns < atomic_load(&load->watch_due_ns)) {
         return;
     }

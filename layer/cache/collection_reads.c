@@ -136,20 +136,15 @@ void cache_collection_collect(struct cache_collection *collection)
     }
 }
 
-/* Whether what was compiled into it may be read: by a thread that is not the program's, or when the
- * device goes, for no thread of the program's may use it then. */
-static bool cache_collection_may_pin(struct cache_collection *collection,
-                                     const struct passed_cache *cache)
-{
-    return passed_cache_is_readable(cache) || atomic_load(&collection->finishing);
-}
-
-/* Pins the caches that live and may be read; what the program merges into behind the others, which
- * tell what a read takes. malloc'ed; NULL: there are none, or memory is out. */
+/* Pins the caches that live and may be read, by a thread that is not the program's, or when the
+ * device goes, for no thread of the program's may use them then; what the program merges into
+ * behind the others, which tell what a read takes. malloc'ed; NULL: there are none, or memory is
+ * out. */
 static struct passed_cache **cache_collection_pin_living(struct cache_collection *collection,
                                                          size_t *ret_count)
 {
     size_t count = 0;
+    const bool finishing = atomic_load(&collection->finishing);
     pthread_mutex_lock(&collection->lock);
     for (struct passed_cache *cache = collection->first; cache; cache = cache->next) {
         count++;
@@ -163,7 +158,7 @@ static struct passed_cache **cache_collection_pin_living(struct cache_collection
                 !passed_cache_is_unread(cache)) {
                 continue;
             }
-            if (cache_collection_may_pin(collection, cache)) {
+            if (finishing || passed_cache_is_readable(cache)) {
                 cache->pinned = true;
                 pinned[count++] = cache;
             } else {

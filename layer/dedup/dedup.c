@@ -96,14 +96,6 @@ static struct dedup_module *dedup_new_module(struct modules *modules)
     return &modules->items[modules->count++];
 }
 
-static void dedup_note_module(struct modules *modules, uint64_t handle)
-{
-    struct dedup_module *module = dedup_new_module(modules);
-    if (module) {
-        module->handle = handle;
-    }
-}
-
 /* The form is where the next ones are written: it is copied, and found again by its size. */
 static __attribute__((cold)) void
 dedup_note_inline_module(void *user, const struct canonical_inline_module *brought)
@@ -131,13 +123,6 @@ const struct dedup_module *dedup_modules(const struct canonical *form, size_t *r
     return modules->failed || modules->forms.failed ? NULL : modules->items;
 }
 
-static void dedup_reset_modules(struct modules *modules)
-{
-    modules->count = 0;
-    modules->forms.size = 0;
-    modules->forms.failed = modules->failed = false;
-}
-
 static bool dedup_resolve(void *user, VkObjectType type, uint64_t handle,
                           struct canonical_object *ret_object)
 {
@@ -148,7 +133,10 @@ static bool dedup_resolve(void *user, VkObjectType type, uint64_t handle,
         workspace->epoch = epoch;
     }
     if (type == VK_OBJECT_TYPE_SHADER_MODULE) {
-        dedup_note_module(&workspace->modules, handle);
+        struct dedup_module *module = dedup_new_module(&workspace->modules);
+        if (module) {
+            module->handle = handle;
+        }
     }
     const struct canonical_object *known = dedup_find_resolved(&workspace->resolved, type, handle);
     if (known) {
@@ -250,7 +238,10 @@ struct canonical *dedup_encode(struct dedup *dedup, const void *create_info)
     if (!workspace) {
         return NULL;
     }
-    dedup_reset_modules(&workspace->modules);
+    struct modules *modules = &workspace->modules;
+    modules->count = 0;
+    modules->forms.size = 0;
+    modules->forms.failed = modules->failed = false;
     struct canonical_context context = dedup->context;
     context.user = workspace;
     canonical_encode(&context, create_info, &workspace->form);

@@ -45,16 +45,6 @@ void prewarm_stop(struct prewarm *prewarm)
     pthread_mutex_unlock(&prewarm->lock);
 }
 
-/* Threads are counted, not joined: a process may end without asking for them. */
-static void prewarm_wait_for_threads(struct prewarm *prewarm, unsigned left)
-{
-    pthread_mutex_lock(&prewarm->lock);
-    while (prewarm->threads > left) {
-        pthread_cond_wait(&prewarm->changed, &prewarm->lock);
-    }
-    pthread_mutex_unlock(&prewarm->lock);
-}
-
 /* Brackets calls to the driver, inside the gate. False: the device may be gone. */
 static bool prewarm_enter_driver(struct prewarm *prewarm)
 {
@@ -386,6 +376,11 @@ void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
         started++;
     }
     prewarm_run(&runners[0]);
-    prewarm_wait_for_threads(prewarm, 1);
+    /* Threads are counted, not joined: a process may end without asking for them. */
+    pthread_mutex_lock(&prewarm->lock);
+    while (prewarm->threads > 1) {
+        pthread_cond_wait(&prewarm->changed, &prewarm->lock);
+    }
+    pthread_mutex_unlock(&prewarm->lock);
     prewarm_tell_rest(prewarm);
 }

@@ -73,15 +73,6 @@ static void trace_put_optional(struct bytes *out, const char *key, const char *t
     }
 }
 
-static void trace_put_content(struct bytes *out, struct digest content)
-{
-    if (!digest_equal(content, (struct digest){0})) {
-        char hex[DIGEST_HEX_SIZE];
-        digest_format(content, hex);
-        json_put_string(out, "digest", hex);
-    }
-}
-
 static void trace_put_span(const struct trace_event *event, struct bytes *out)
 {
     static const char categories[][10] = {
@@ -96,7 +87,11 @@ static void trace_put_span(const struct trace_event *event, struct bytes *out)
     json_put_thousandths(out, "ts", event->start_ns);
     json_put_thousandths(out, "dur", event->end_ns - event->start_ns);
     json_put_open(out, "args", '{');
-    trace_put_content(out, event->content);
+    if (!digest_equal(event->content, (struct digest){0})) {
+        char hex[DIGEST_HEX_SIZE];
+        digest_format(event->content, hex);
+        json_put_string(out, "digest", hex);
+    }
     if (is_cache) {
         json_put_number(out, "bytes", event->amount);
     }
