@@ -215,11 +215,9 @@ static void services_start_prewarm(struct device_services *services,
         return;
     }
     services->prewarm = prewarm_start(&(struct prewarm_setup){
-        .device = services->device->handle,
         .physical_device = physical_device,
         .identity_commands = &instance->identity,
         .api_version = instance->api_version,
-        .table = &services->device->table,
         .config = &instance->config,
         .app = instance->app,
         .device_cache = services->device_cache,

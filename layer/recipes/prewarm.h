@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <vulkan/vulkan.h>
 
 #include "common/driver/identity.h"
 #include "common/settings/config.h"
-#include "layer/chain/next.h"
 #include "layer/trace/stats.h"
 
 struct device_cache;
@@ -31,11 +31,9 @@ struct trace;
 
 /* All is borrowed until prewarm_finish. */
 struct prewarm_setup {
-    VkDevice device;
     VkPhysicalDevice physical_device;
     const struct identity_commands *identity_commands;
     uint32_t api_version; /* the instance's */
-    const device_table *table;
     const struct config *config;
     const char *app; /* the program's folder */
     struct device_cache *device_cache;

@@ -219,7 +219,8 @@ unsigned prewarm_count_threads(void)
 /* A replay by the next layer's commands of the program's own device. NULL: out of memory. */
 static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
 {
-    const device_table *table = prewarm->setup.table;
+    const struct driver_caches *driver = device_cache_caches(prewarm->setup.device_cache);
+    const device_table *table = driver->table;
     const struct replay_commands commands = {
         .create_shader_module = table->CreateShaderModule,
         .destroy_shader_module = table->DestroyShaderModule,
@@ -243,7 +244,7 @@ static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
     const struct replay_source source = {
         prewarm_find, prewarm->list.allows_inline_code ? prewarm_inline_stages : NULL,
         prewarm->recipes};
-    return replay_new(prewarm->setup.device, &commands, prewarm->cache, &source, &prewarm->limits,
+    return replay_new(driver->device, &commands, prewarm->cache, &source, &prewarm->limits,
                       prewarm->setup.feedback);
 }
 
