@@ -173,12 +173,12 @@ static bool driver_cache_take_in(const struct driver_caches *caches, VkPipelineC
     return done;
 }
 
-/* Its data; the cache is destroyed. */
+/* The data of a cache, if that is whole; it is destroyed in any case. */
 static bool driver_cache_read_away(const struct driver_caches *caches, VkPipelineCache cache,
-                                   uint8_t **ret_data, size_t *ret_size)
+                                   bool is_whole, uint8_t **ret_data, size_t *ret_size)
 {
     const bool done =
-        cache != VK_NULL_HANDLE && driver_cache_read(caches, cache, ret_data, ret_size);
+        is_whole && cache != VK_NULL_HANDLE && driver_cache_read(caches, cache, ret_data, ret_size);
     driver_cache_destroy(caches, cache);
     return done;
 }
@@ -200,10 +200,7 @@ bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache 
     VkPipelineCache both = driver_cache_copy(caches, second);
     VkPipelineCache copy = both != VK_NULL_HANDLE ? driver_cache_copy(caches, first) : both;
     const bool done = copy != VK_NULL_HANDLE && driver_cache_take_in(caches, &both, copy);
-    if (!done) {
-        driver_cache_destroy(caches, both);
-    }
-    return done && driver_cache_read_away(caches, both, ret_data, ret_size);
+    return driver_cache_read_away(caches, both, done, ret_data, ret_size);
 }
 
 bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_blob *blobs,
@@ -227,8 +224,5 @@ bool driver_cache_merge_blobs(const struct driver_caches *caches, struct store_b
         large_free(own);
         done &= cache != VK_NULL_HANDLE && driver_cache_take_in(caches, &both, cache);
     }
-    if (!done) {
-        driver_cache_destroy(caches, both);
-    }
-    return done && driver_cache_read_away(caches, both, ret_data, ret_size);
+    return driver_cache_read_away(caches, both, done, ret_data, ret_size);
 }
