@@ -119,7 +119,7 @@ static enum cache_commit_way cache_writer_choose_way(struct cache_writer *writer
     const struct store_foreign *foreign = &writer->commit.foreign;
     const size_t file_size = foreign->is_file ? foreign->blobs->size : 0;
     const size_t file_weight = cache_writer_weight(foreign->blobs->data, file_size);
-    call_costs_begin(costs, SLOW_MERGE);
+    call_costs_begin(costs, SLOW_MERGE, own_wait_timer_start());
     store_merging(writer->store);
     const bool merged = cache_writer_merge(writer, foreign);
     store_merged(writer->store);

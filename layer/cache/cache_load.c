@@ -145,11 +145,9 @@ static bool cache_load_enter_driver(struct cache_load *load, bool is_worker)
     const bool entered = !is_worker || worker_enter_driver();
     if (entered) {
         atomic_store(&load->is_in_driver, true);
-        if (is_worker) {
-            call_costs_begin(&load->writer->costs, SLOW_LOAD);
-        } else {
-            call_costs_begin_early(&load->writer->costs, SLOW_LOAD);
-        }
+        /* Somebody waits for a thread of the program: its timer is started without a read. */
+        call_costs_begin(&load->writer->costs, SLOW_LOAD,
+                         is_worker ? own_wait_timer_start() : own_wait_timer_start_early());
     }
     return entered;
 }

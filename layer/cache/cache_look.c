@@ -139,7 +139,7 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
         }
         look->has_read = true;
         /* The question before may have waited for compiles (Venus): that is no cost of a read. */
-        call_costs_begin(&writer->costs, look->kind);
+        call_costs_begin(&writer->costs, look->kind, own_wait_timer_start());
         if (!driver_cache_read(caches, device_cache, &data, &size)) {
             return STATUS_driver_refused;
         }
@@ -213,14 +213,14 @@ enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCach
     if (is_used &&
         (look.at_end ? call_costs_allow_at_end(costs, SLOW_MERGE, cache_writer_unseen_ns(writer))
                      : call_costs_allow(costs, SLOW_MERGE))) {
-        look.timer = call_costs_begin(costs, SLOW_MERGE);
+        look.timer = call_costs_begin(costs, SLOW_MERGE, own_wait_timer_start());
         collected = cache_collection_pin(collection, &rest);
     }
     look.is_partial = rest != REST_NONE;
     look.has_pinned = collected != VK_NULL_HANDLE;
     look.kind = look.has_pinned ? SLOW_MERGE : SLOW_READ;
     if (look.kind == SLOW_READ) {
-        look.timer = call_costs_begin(costs, SLOW_READ);
+        look.timer = call_costs_begin(costs, SLOW_READ, own_wait_timer_start());
     }
     size_t pending = 0;
     pthread_mutex_lock(&writer->lock);
@@ -266,7 +266,7 @@ void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache de
         .is_here = true,
         .is_partial = true,
         .kind = SLOW_READ,
-        .timer = call_costs_begin(&writer->costs, SLOW_READ),
+        .timer = call_costs_begin(&writer->costs, SLOW_READ, own_wait_timer_start()),
         .mark = *mark,
     };
     size_t pending = 0;

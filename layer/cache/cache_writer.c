@@ -151,7 +151,7 @@ static void cache_writer_collect(struct cache_writer *writer)
 {
     if (atomic_exchange(&writer->collection.is_due, false) &&
         call_costs_allow(&writer->costs, SLOW_MERGE) && worker_enter_driver()) {
-        call_costs_begin(&writer->costs, SLOW_MERGE);
+        call_costs_begin(&writer->costs, SLOW_MERGE, own_wait_timer_start());
         cache_collection_collect(&writer->collection);
         call_costs_end(&writer->costs, SLOW_MERGE);
         worker_leave_driver();

@@ -175,26 +175,15 @@ void call_costs_keep_beside(struct call_costs *costs)
     }
 }
 
-static void call_costs_begin_at(struct call_costs *costs, enum slow_call kind,
-                                struct own_wait_timer timer)
+struct own_wait_timer call_costs_begin(struct call_costs *costs, enum slow_call kind,
+                                       struct own_wait_timer timer)
 {
     pthread_mutex_lock(&costs->lock);
     costs->timer = timer;
     costs->kind = kind;
     costs->under_way = true;
     pthread_mutex_unlock(&costs->lock);
-}
-
-struct own_wait_timer call_costs_begin(struct call_costs *costs, enum slow_call kind)
-{
-    const struct own_wait_timer timer = own_wait_timer_start();
-    call_costs_begin_at(costs, kind, timer);
     return timer;
-}
-
-void call_costs_begin_early(struct call_costs *costs, enum slow_call kind)
-{
-    call_costs_begin_at(costs, kind, own_wait_timer_start_early());
 }
 
 void call_costs_end(struct call_costs *costs, enum slow_call kind)

@@ -56,12 +56,10 @@ bool call_costs_is_recalled(struct call_costs *costs);
 bool call_costs_allow(struct call_costs *costs, enum slow_call kind);
 bool call_costs_allow_at_end(struct call_costs *costs, enum slow_call kind, uint64_t compiled_ns);
 
-/* Brackets a call, or several that belong together. If it took long, or no longer does, that is to
- * be kept. Returns what it is timed with. */
-struct own_wait_timer call_costs_begin(struct call_costs *costs, enum slow_call kind);
-
-/* The same by a thread of the program's that somebody waits for: own_wait_timer_start_early. */
-void call_costs_begin_early(struct call_costs *costs, enum slow_call kind);
+/* Brackets a call, or several that belong together, timed by a timer that has just been started:
+ * returns it. If it took long, or no longer does, that is to be kept. */
+struct own_wait_timer call_costs_begin(struct call_costs *costs, enum slow_call kind,
+                                       struct own_wait_timer timer);
 void call_costs_end(struct call_costs *costs, enum slow_call kind);
 
 /* The same of the call that is under way, should it have taken long already: whoever waits for it
