@@ -56,7 +56,7 @@ static VkResult object_create_unknown(const struct device_services *services,
 {
     VkResult result = request->create(services->device, request, ret_handle);
     if (result == VK_SUCCESS && services->dedup) {
-        objects_adopt(dedup_objects(services->dedup), request->kind->type, *ret_handle, NULL);
+        objects_adopt(dedup_objects(services->dedup), request->kind->type, *ret_handle, NULL, NULL);
     }
     return result;
 }
@@ -87,16 +87,13 @@ static VkResult object_create_alone(const struct device_services *services,
     if (result != VK_SUCCESS) {
         return result;
     }
+    const struct iovec parts[2] = {
+        {form->key.data, form->size},
+        {(void *)(uintptr_t)form->code, form->code_size},
+    };
     facts->name = object_name_of(services, request, form);
-    if (services->recorder && form->code_size > 0) {
-        struct iovec parts[2] = {
-            {form->key.data, form->size},
-            {(void *)(uintptr_t)form->code, form->code_size},
-        };
-        objects_adopt_module(objects, *ret_handle, facts, parts);
-    } else {
-        objects_adopt(objects, request->kind->type, *ret_handle, facts);
-    }
+    objects_adopt(objects, request->kind->type, *ret_handle, facts,
+                  services->recorder && form->code_size > 0 ? parts : NULL);
     object_keep_form(services, form);
     return result;
 }

@@ -238,7 +238,7 @@ static void settle_created(struct device_services *services, struct app_cache *n
                         driver->hot);
     } else {
         objects_adopt(objects, VK_OBJECT_TYPE_PIPELINE, HANDLE_VALUE(pipeline),
-                      element->encoded ? &element->facts : NULL);
+                      element->encoded ? &element->facts : NULL, NULL);
     }
     if (element->encoded) {
         app_cache_saw(named, element->fingerprint);

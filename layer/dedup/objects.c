@@ -267,33 +267,21 @@ __attribute__((cold)) void objects_publish(struct objects *objects, struct objec
     }
 }
 
-static __attribute__((cold)) void objects_adopt_parts(struct objects *objects, VkObjectType type,
-                                                      const struct iovec *parts,
-                                                      unsigned part_count, uint64_t handle,
-                                                      const struct canonical_object *facts)
+__attribute__((cold)) void objects_adopt(struct objects *objects, VkObjectType type,
+                                         uint64_t handle, const struct canonical_object *facts,
+                                         const struct iovec parts[2])
 {
-    struct object *object = object_new(type, parts, part_count, objects_new_serial(objects),
-                                       facts ? OBJECT_UNSHARED : OBJECT_UNKNOWN, facts);
+    const bool has_use = facts && type == VK_OBJECT_TYPE_RENDER_PASS;
+    const struct iovec use = {has_use ? (void *)(uintptr_t)&facts->use : NULL, sizeof facts->use};
+    struct object *object =
+        object_new(type, parts ? parts : &use, parts ? 2 : has_use, objects_new_serial(objects),
+                   facts ? OBJECT_UNSHARED : OBJECT_UNKNOWN, facts);
     if (object) {
         object->handle = handle;
         if (!objects_enter_handle(objects, object)) {
             free(object);
         }
     }
-}
-
-void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
-                   const struct canonical_object *facts)
-{
-    const bool has_use = facts && type == VK_OBJECT_TYPE_RENDER_PASS;
-    const struct iovec use = {has_use ? (void *)(uintptr_t)&facts->use : NULL, sizeof facts->use};
-    objects_adopt_parts(objects, type, &use, has_use, handle, facts);
-}
-
-void objects_adopt_module(struct objects *objects, uint64_t handle,
-                          const struct canonical_object *facts, const struct iovec parts[2])
-{
-    objects_adopt_parts(objects, VK_OBJECT_TYPE_SHADER_MODULE, parts, 2, handle, facts);
 }
 
 __attribute__((cold)) bool objects_borrow_module(struct objects *objects, uint64_t handle,

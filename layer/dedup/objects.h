@@ -19,7 +19,7 @@
  *     CLAIMED ── objects_publish, a handle that is known ──▶ none: counted with that object
  *     CLAIMED ── objects_abandon ──▶ none: one of those who wait claims it
  *     SHARED  ── objects_claim gives OBJECTS_HIT, objects_reference ──▶ SHARED, one reference more
- *     none    ── objects_adopt, objects_adopt_module ──▶ UNSHARED
+ *     none    ── objects_adopt ──▶ UNSHARED
  *     none    ── objects_adopt without facts ──▶ UNKNOWN
  *     SHARED, UNSHARED, UNKNOWN ── the last objects_release ──▶ none
  *
@@ -101,13 +101,10 @@ void objects_publish(struct objects *objects, struct object *claim, uint64_t han
 void objects_abandon(struct objects *objects, struct object *claim);
 
 /* Makes a created handle known that is not shared. facts NULL: nothing is known of it; what names
- * it cannot be encoded. */
+ * it cannot be encoded. parts: of a shader module that is to be borrowed its form and code, which
+ * are copied; else NULL. */
 void objects_adopt(struct objects *objects, VkObjectType type, uint64_t handle,
-                   const struct canonical_object *facts);
-
-/* The same for a shader module, whose form and code (parts, copied) are kept with it. */
-void objects_adopt_module(struct objects *objects, uint64_t handle,
-                          const struct canonical_object *facts, const struct iovec parts[2]);
+                   const struct canonical_object *facts, const struct iovec parts[2]);
 
 /* What a live shader module is made of: a module that is shared, or adopted with its parts. */
 struct objects_module {

@@ -174,8 +174,8 @@ TEST_F(Objects, EqualValuesOfTwoTypesAreTwoObjects)
 TEST_F(Objects, AdoptedObjectsAreKnownAndNeverShared)
 {
     Key a("a");
-    objects_adopt(objects, kModule, 20, a.facts());
-    objects_adopt(objects, kModule, 21, nullptr);
+    objects_adopt(objects, kModule, 20, a.facts(), nullptr);
+    objects_adopt(objects, kModule, 21, nullptr, nullptr);
     canonical_object facts{};
     ASSERT_TRUE(objects_resolve(objects, kModule, 20, &facts));
     EXPECT_TRUE(digest_equal(facts.content, a.facts()->content));
@@ -190,7 +190,7 @@ TEST_F(Objects, ARenderPassKeepsWhatItsSubpassesUse)
 {
     canonical_object facts{};
     facts.use = {3, 1, 2};
-    objects_adopt(objects, VK_OBJECT_TYPE_RENDER_PASS, 5, &facts);
+    objects_adopt(objects, VK_OBJECT_TYPE_RENDER_PASS, 5, &facts, nullptr);
     canonical_object found{};
     ASSERT_TRUE(objects_resolve(objects, VK_OBJECT_TYPE_RENDER_PASS, 5, &found));
     EXPECT_EQ(found.use.known, 3u);
@@ -367,7 +367,7 @@ TEST_F(Objects, StormKeepsTheDriversBooks)
                         break;
                     case OBJECTS_ALONE: // it has waited long enough
                         handle = driver_create(text);
-                        objects_adopt(objects, kModule, handle, key.facts());
+                        objects_adopt(objects, kModule, handle, key.facts(), nullptr);
                         break;
                     }
                     {
