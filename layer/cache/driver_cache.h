@@ -13,7 +13,7 @@
 
 #include "common/blobs/crash_page.h"
 #include "common/blobs/store.h"
-#include "layer/chain/next.h"
+#include "layer/chain/device.h"
 
 /* VkPipelineCacheHeaderVersionOne: data of this size holds no pipeline. */
 #define DRIVER_CACHE_HEADER_SIZE 32

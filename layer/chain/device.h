@@ -13,18 +13,35 @@
 #ifndef WARMPIPE_LAYER_CHAIN_DEVICE_H
 #define WARMPIPE_LAYER_CHAIN_DEVICE_H
 
+#include <stdint.h>
+#include <vulkan/vk_layer.h>
 #include <vulkan/vulkan.h>
 
-#include "layer/chain/next.h"
+#include DISPATCH_TABLE_HEADER
 
 struct command;
 struct device_services;
 struct instance;
 
+/* The next layer's (or the driver's) device commands, as the distribution's own headers define
+ * their table: VkLayerDispatchTable, or VkuDeviceDispatchTable where the former is gone. Only the
+ * members that warmpipe calls are filled; one that the device does not have is NULL. */
+typedef DEVICE_DISPATCH_TABLE device_table;
+
+/* Non-dispatchable handles are pointers or 64-bit numbers, as the platform has it; tables keep the
+ * latter. */
+#if VK_USE_64_BIT_PTR_DEFINES
+#define HANDLE_VALUE(handle)     ((uint64_t)(uintptr_t)(handle))
+#define HANDLE_OF(Handle, value) ((Handle)(uintptr_t)(value))
+#else
+#define HANDLE_VALUE(handle)     ((uint64_t)(handle))
+#define HANDLE_OF(Handle, value) ((Handle)(value))
+#endif
+
 struct device {
     VkDevice handle;
-    struct instance *instance;          /* referenced */
-    device_table table;                 /* the next layer's commands */
+    struct instance *instance; /* referenced */
+    device_table table;
     PFN_vkGetDeviceProcAddr lower_next; /* of this library's lower copy in the chain, if any */
     struct device_services *services;   /* set between link and publish; NULL: pass everything
                                          * through */

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/recipes/prewarm_run.h"
 
-#include <stdlib.h>
-
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"

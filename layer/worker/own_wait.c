@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/worker/own_wait.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
