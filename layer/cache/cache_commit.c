@@ -200,15 +200,6 @@ static void cache_writer_carry_on(void *user)
     }
 }
 
-/* Commits what is pending where nobody waits any more: without the driver. */
-static void cache_writer_commit_behind(struct cache_writer *writer)
-{
-    if (atomic_load(&writer->schedule.pending)) {
-        cache_writer_begin_commit(writer);
-        cache_writer_carry_on(writer);
-    }
-}
-
 /* What was read of the driver, held against the file. */
 
 /* Whether the file, read again, holds the same data already, in another order. Bytes of a stack may
@@ -246,10 +237,15 @@ static void cache_writer_judge_by_file(struct cache_writer *writer)
     writer->fresh.data = NULL;
 }
 
+/* Where nobody waits any more: commits what is pending then, without the driver. */
 static void cache_writer_judge_behind(void *user)
 {
-    cache_writer_judge_by_file(user);
-    cache_writer_commit_behind(user);
+    struct cache_writer *writer = user;
+    cache_writer_judge_by_file(writer);
+    if (atomic_load(&writer->schedule.pending)) {
+        cache_writer_begin_commit(writer);
+        cache_writer_carry_on(writer);
+    }
 }
 
 bool cache_writer_judge(struct cache_writer *writer, bool is_worker)

@@ -48,20 +48,6 @@ static void device_cache_narrow_policy(struct device_cache *device_cache)
              policy->single_cache, policy->strict, policy->snapshot_at_exit);
 }
 
-static void device_cache_init_report(struct device_cache *device_cache)
-{
-    const struct cache_setup *setup = &device_cache->setup;
-    device_cache->report = (struct device_report){
-        .config = setup->config,
-        .app = setup->app,
-        .identity = &device_cache->identity,
-        .stats = setup->stats,
-        .trace = setup->trace,
-        .device_index = setup->device_index,
-    };
-    device_report_init(&device_cache->report);
-}
-
 /* The worker's client. */
 
 static uint64_t device_cache_due(struct worker_client *client, uint64_t now_ns)
@@ -124,7 +110,15 @@ struct device_cache *device_cache_new(const struct cache_setup *setup,
     device_cache->setup = *setup;
     device_cache->identity = *identity;
     pthread_mutex_init(&device_cache->serialize, NULL);
-    device_cache_init_report(device_cache);
+    device_cache->report = (struct device_report){
+        .config = setup->config,
+        .app = setup->app,
+        .identity = &device_cache->identity,
+        .stats = setup->stats,
+        .trace = setup->trace,
+        .device_index = setup->device_index,
+    };
+    device_report_init(&device_cache->report);
     device_cache_narrow_policy(device_cache);
     device_cache->report.counts = device_cache->policy.persist && !setup->config->read_only;
     if (device_cache->report.counts) {

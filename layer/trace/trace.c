@@ -91,12 +91,6 @@ void trace_cache(struct trace *trace, const char *name, uint64_t start_ns, uint6
     }
 }
 
-/* What has been taken out of the queue. */
-struct trace_batch {
-    struct bytes events;
-    uint64_t pipeline_ns;
-};
-
 static void trace_put_device(struct trace *trace, const struct trace_source *source,
                              uint64_t time_ns, struct bytes *text)
 {
@@ -114,15 +108,15 @@ static void trace_put_device(struct trace *trace, const struct trace_source *sou
     trace->has_device = true;
 }
 
-/* What stands before the events of a batch. */
+/* What stands before the events of a batch. pipeline_ns: when the first pipeline was asked for. */
 static void trace_put_heading(struct trace *trace, const struct trace_source *source,
-                              const struct trace_batch *batch, uint64_t lost, struct bytes *text)
+                              uint64_t pipeline_ns, uint64_t lost, struct bytes *text)
 {
     char executable[NAME_MAX + 1];
     host_executable_name(executable);
     trace_format_process(source, executable, text);
-    if (batch->pipeline_ns != 0 && !trace->has_device) {
-        trace_put_device(trace, source, batch->pipeline_ns, text);
+    if (pipeline_ns != 0 && !trace->has_device) {
+        trace_put_device(trace, source, pipeline_ns, text);
     }
     if (lost > 0) {
         const struct trace_event dropped = {
@@ -154,19 +148,19 @@ static bool trace_write_text(struct trace *trace, struct bytes *text)
     return reason == STATUS_ok;
 }
 
-/* Under write_lock; frees the batch. */
-static void trace_write_batch(struct trace *trace, struct trace_batch *batch)
+/* Under write_lock: what was taken out of the queue, which it frees. */
+static void trace_write_batch(struct trace *trace, struct bytes *batch, uint64_t pipeline_ns)
 {
     const struct trace_source source = {(uint32_t)getpid(), trace->device_index};
-    const struct trace_event *events = (const void *)batch->events.data;
-    const size_t count = batch->events.size / sizeof *events;
+    const struct trace_event *events = (const void *)batch->data;
+    const size_t count = batch->size / sizeof *events;
     const uint64_t lost = atomic_exchange(&trace->dropped, 0);
     const bool had_device = trace->has_device;
     struct bytes text = {0};
     bool begun = count == 0 && lost == 0; /* as if all of it were written */
     size_t written = 0;
     if (!begun) {
-        trace_put_heading(trace, &source, batch, lost, &text);
+        trace_put_heading(trace, &source, pipeline_ns, lost, &text);
     }
     for (size_t i = 0; i <= count && text.size > 0; i++) {
         if (i == count || text.size >= MAX_TEXT) {
@@ -186,7 +180,7 @@ static void trace_write_batch(struct trace *trace, struct trace_batch *batch)
     }
     atomic_fetch_add(&trace->dropped, count - written);
     bytes_free(&text);
-    bytes_free(&batch->events);
+    bytes_free(batch);
 }
 
 static void trace_write_queue(struct trace *trace, uint64_t wait_ns)
@@ -195,11 +189,12 @@ static void trace_write_queue(struct trace *trace, uint64_t wait_ns)
         return;
     }
     if (timed_lock(&trace->lock, wait_ns)) {
-        struct trace_batch batch = {trace->queue, trace->pipeline_ns};
+        struct bytes batch = trace->queue;
+        const uint64_t pipeline_ns = trace->pipeline_ns;
         trace->queue = (struct bytes){0};
         atomic_store(&trace->first_event_ns, 0);
         pthread_mutex_unlock(&trace->lock);
-        trace_write_batch(trace, &batch);
+        trace_write_batch(trace, &batch, pipeline_ns);
     }
     pthread_mutex_unlock(&trace->write_lock);
 }
