@@ -50,13 +50,6 @@ void own_wait_after_fork_in_child(void)
     }
 }
 
-/* What the kernel says of a thread. All zero: not known. */
-struct own_wait_look {
-    pid_t thread;
-    uint64_t ran_ns;
-    uint64_t waited_ns; /* for a core, until it last had one */
-};
-
 /* False: it cannot be read. */
 static bool own_wait_read(pid_t thread, const char *name, char *ret_text, size_t size)
 {
@@ -77,10 +70,12 @@ static bool own_wait_read(pid_t thread, const char *name, char *ret_text, size_t
  * ago. */
 #define THREAD_CLOCK(thread) ((clockid_t)(~(unsigned)(thread) << 3 | 6))
 
-/* The clock, for which a sandbox may end the process, is asked behind sandbox_is_closed alone. */
-static struct own_wait_look own_wait_look_at(pid_t thread)
+/* What the kernel says of a thread: a timer that is not started. Times of zero: not known. It has
+ * waited for a core until it last had one. The clock, for which a sandbox may end the process, is
+ * asked behind sandbox_is_closed alone. */
+static struct own_wait_timer own_wait_look_at(pid_t thread)
 {
-    struct own_wait_look look = {.thread = thread};
+    struct own_wait_timer look = {.thread = thread};
     uint64_t until_tick_ns;
     char text[128];
     if (thread != 0 && !sandbox_is_closed() &&
@@ -102,13 +97,9 @@ static bool own_wait_is_runnable(pid_t thread)
 
 struct own_wait_timer own_wait_timer_start(void)
 {
-    const struct own_wait_look look = own_wait_look_at((pid_t)syscall(SYS_gettid));
-    return (struct own_wait_timer){
-        .thread = look.thread,
-        .start_ns = clock_now_ns(),
-        .ran_ns = look.ran_ns,
-        .waited_ns = look.waited_ns,
-    };
+    struct own_wait_timer timer = own_wait_look_at((pid_t)syscall(SYS_gettid));
+    timer.start_ns = clock_now_ns();
+    return timer;
 }
 
 struct own_wait_timer own_wait_timer_start_early(void)
@@ -126,7 +117,7 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer)
     if (elapsed_ns < SHORT_NS) {
         return elapsed_ns;
     }
-    const struct own_wait_look now = own_wait_look_at(timer->thread);
+    const struct own_wait_timer now = own_wait_look_at(timer->thread);
     const uint64_t ran_ns = now.ran_ns > timer->ran_ns ? now.ran_ns - timer->ran_ns : 0;
     const uint64_t waited_ns =
         now.waited_ns > timer->waited_ns ? now.waited_ns - timer->waited_ns : 0;
@@ -143,7 +134,7 @@ struct own_wait {
     uint64_t start_ns;
     uint64_t end_ns;
     bool looks;
-    struct own_wait_look before[THREAD_LIMIT + 1]; /* ours, and the one that waits */
+    struct own_wait_timer before[THREAD_LIMIT + 1]; /* ours, and the one that waits */
 };
 
 static pid_t own_wait_thread(unsigned place)
@@ -166,10 +157,10 @@ static void own_wait_begin(struct own_wait *wait, uint64_t left_ns)
 
 /* For how much of that time a thread had a core, if it is another one, or lacked one: it was at no
  * disk. */
-static uint64_t own_wait_busy_ns(const struct own_wait_look *before, bool is_other,
+static uint64_t own_wait_busy_ns(const struct own_wait_timer *before, bool is_other,
                                  uint64_t elapsed_ns)
 {
-    const struct own_wait_look now = own_wait_look_at(before->thread);
+    const struct own_wait_timer now = own_wait_look_at(before->thread);
     if (now.ran_ns == 0) {
         return 0; /* there is none, or it is gone */
     }
