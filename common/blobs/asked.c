@@ -92,7 +92,7 @@ void asked_token(const char *name, char ret_token[UNIQUE_HEX_SIZE])
 
 void asked_sweep(int folder_fd)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         char identity[DIGEST_HEX_SIZE];
@@ -107,5 +107,4 @@ void asked_sweep(int folder_fd)
             }
         }
     }
-    listing_close(listing);
 }

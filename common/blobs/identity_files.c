@@ -170,7 +170,7 @@ void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
 bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool sweeps,
                 struct parts *ret_parts)
 {
-    DIR *listing = listing_open(directory_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     if (!listing) {
         return false;
     }
@@ -185,7 +185,6 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool swe
             memcpy(ret_parts->names[ret_parts->count++], name, PART_NAME_SIZE);
         }
     }
-    listing_close(listing);
     return true;
 }
 

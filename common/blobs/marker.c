@@ -226,7 +226,7 @@ static void marker_judge_without(const struct marker_folder *folder, uint64_t ge
 static void marker_ask_the_living(const struct marker_folder *folder, uint64_t generation,
                                   struct marker_record *first)
 {
-    DIR *listing = listing_open(folder->fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder->fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         struct marker_record record;
@@ -239,7 +239,6 @@ static void marker_ask_the_living(const struct marker_folder *folder, uint64_t g
             first->finding.without = without;
         }
     }
-    listing_close(listing);
 }
 
 /* The death that is one too many after the first; NULL: there is none. */

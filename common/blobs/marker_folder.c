@@ -211,12 +211,11 @@ void marker_folder_open(int directory_fd, const char *name, struct marker_folder
     ret_folder->failure_count = 0;
     ret_folder->trial_count = 0;
     ret_folder->fd = marker_folder_open_in(directory_fd, name);
-    DIR *listing = ret_folder->fd < 0 ? NULL : listing_open(ret_folder->fd, ".");
+    AUTO_LISTING DIR *listing = ret_folder->fd < 0 ? NULL : listing_open(ret_folder->fd, ".");
     const char *entry;
     while ((entry = listing_next(listing))) {
         marker_folder_read_entry(ret_folder, entry);
     }
-    listing_close(listing);
 }
 
 void marker_folder_close(struct marker_folder *folder)

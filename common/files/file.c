@@ -169,10 +169,10 @@ const char *listing_next(DIR *listing)
     return entry ? entry->d_name : NULL;
 }
 
-void listing_close(DIR *listing)
+void listing_close(DIR *const *listing)
 {
-    if (listing) {
-        closedir(listing);
+    if (*listing) {
+        closedir(*listing);
     }
 }
 

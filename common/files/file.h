@@ -40,14 +40,9 @@ DIR *listing_open(int directory_fd, const char *name);
 /* The next name except "." and "..", valid until the next call; NULL: no more. */
 const char *listing_next(DIR *listing);
 
-void listing_close(DIR *listing);
-
 /* Closed at the end of its scope, as what AUTO_CLOSE (base/io.h) stands before. */
-#define AUTO_LISTING AUTO(listing_auto_close)
-static inline void listing_auto_close(DIR *const *listing)
-{
-    listing_close(*listing);
-}
+#define AUTO_LISTING AUTO(listing_close)
+void listing_close(DIR *const *listing);
 
 /* Opens the regular file `name` for reading. Refuses symbolic links, other file types, foreign
  * owners and files that others can write. The caller closes *ret_fd. */

@@ -74,7 +74,7 @@ static void evict_remove_loading_folder(int directory_fd, const char *name)
 
 static void evict_remove_asked(int directory_fd, const char *identity)
 {
-    DIR *listing = listing_open(directory_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         char found[DIGEST_HEX_SIZE];
@@ -82,7 +82,6 @@ static void evict_remove_asked(int directory_fd, const char *identity)
             evict_remove_own_file(directory_fd, name);
         }
     }
-    listing_close(listing);
 }
 
 bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int64_t last_use,
@@ -156,13 +155,12 @@ static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
 
 void evict_quarantine(int directory_fd, int64_t before)
 {
-    DIR *listing = listing_open(directory_fd, QUARANTINE_FOLDER);
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, QUARANTINE_FOLDER);
     const char *name;
     bool evicted = false;
     while ((name = listing_next(listing))) {
         evicted |= evict_quarantined(dirfd(listing), name, before);
     }
-    listing_close(listing);
     if (evicted) { /* a folder that was empty before may not be ours */
         unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
     }
@@ -178,7 +176,7 @@ uint64_t evict_program(int directory_fd, int64_t last_use, bool other_files)
 
 void evict_temporaries(int directory_fd)
 {
-    DIR *listing = listing_open(directory_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     const char *name;
     char identity[DIGEST_HEX_SIZE];
     while ((name = listing_next(listing))) {
@@ -186,7 +184,6 @@ void evict_temporaries(int directory_fd)
             file_sweep_temporary(directory_fd, name);
         }
     }
-    listing_close(listing);
 }
 
 /* Removes a file that no living process owns and that was not changed after `last_use`. Returns the
@@ -206,36 +203,40 @@ static uint64_t evict_remove_abandoned(int folder_fd, const char *name, int64_t 
     return removed ? (uint64_t)status.st_size : 0;
 }
 
+/* Whether it is what processes were replaying, or any file of recipes but their lock. */
+static bool evict_is_recipe_file(const char *name, bool only_replaying)
+{
+    const enum recipe_name kind = recipe_folder_classify(name, NULL);
+    return only_replaying ? kind == RECIPE_NAME_REPLAYING
+                          : kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK;
+}
+
 /* All recipes, under the lock; or only what processes were replaying. */
 static uint64_t evict_remove_recipe_files(int folder_fd, bool only_replaying, int64_t last_use,
                                           bool *locked)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     uint64_t bytes = 0;
     while ((name = listing_next(listing))) {
-        const enum recipe_name kind = recipe_folder_classify(name, NULL);
-        if (only_replaying ? kind == RECIPE_NAME_REPLAYING
-                           : kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK) {
+        if (evict_is_recipe_file(name, only_replaying)) {
             bytes += evict_remove_abandoned(folder_fd, name, last_use, locked);
         }
     }
-    listing_close(listing);
     return bytes;
 }
 
 /* A folder with nothing but a `lock` may not be ours. */
 static bool evict_has_recipes(int folder_fd)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
-    bool found = false;
-    while (!found && (name = listing_next(listing))) {
-        const enum recipe_name kind = recipe_folder_classify(name, NULL);
-        found = kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK;
+    while ((name = listing_next(listing))) {
+        if (evict_is_recipe_file(name, false)) {
+            return true;
+        }
     }
-    listing_close(listing);
-    return found;
+    return false;
 }
 
 /* Removes the recipes that were not written after `last_use`, except the files of living processes,

@@ -250,7 +250,7 @@ static void quota_enforce_size(const struct quota_run *run)
 static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items)
 {
     size_t entries = MAX_ENTRIES;
-    DIR *listing = listing_open(run->root_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(run->root_fd, ".");
     const char *name;
     bool enough_memory = listing;
     while (enough_memory && entries > 0 && (name = listing_next(listing))) {
@@ -259,7 +259,6 @@ static bool quota_scan_all_folders(const struct quota_run *run, struct quota_ite
             enough_memory = quota_scan_folder(run, name, &entries, items);
         }
     }
-    listing_close(listing);
     return enough_memory;
 }
 

@@ -68,7 +68,7 @@ void quota_stamp_close(struct quota_stamp *stamp, bool write)
 void quota_forget(int root_fd)
 {
     const size_t prefix = strlen(STAMP_PREFIX);
-    DIR *listing = listing_open(root_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(root_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         const bool has_prefix = strncmp(name, STAMP_PREFIX, prefix) == 0;
@@ -77,5 +77,4 @@ void quota_forget(int root_fd)
             unlinkat(root_fd, name, 0);
         }
     }
-    listing_close(listing);
 }

@@ -49,7 +49,7 @@ static struct usage_identity *usage_find_or_add_identity(struct usage *usage, co
 
 static void usage_add_recipe(struct usage *usage, int directory_fd, size_t *entries)
 {
-    DIR *listing = listing_open(directory_fd, RECIPE_FOLDER);
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, RECIPE_FOLDER);
     const char *name;
     struct stat status;
     while ((name = usage_next_counted_name(listing, entries))) {
@@ -64,7 +64,6 @@ static void usage_add_recipe(struct usage *usage, int directory_fd, size_t *entr
             }
         }
     }
-    listing_close(listing);
 }
 
 /* False: out of memory. */
@@ -116,7 +115,7 @@ static void usage_add_program(struct usage *usage, int directory_fd)
 enum status usage_read(int directory_fd, size_t *entries, struct usage *ret_usage)
 {
     struct usage usage = {.last_use = INT64_MIN};
-    DIR *listing = listing_open(directory_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     if (!listing) {
         return STATUS_io_error;
     }
@@ -127,7 +126,6 @@ enum status usage_read(int directory_fd, size_t *entries, struct usage *ret_usag
         has_program |= strcmp(name, PROGRAM_FILE_NAME) == 0;
         enough_memory = usage_add_entry(&usage, directory_fd, name, entries);
     }
-    listing_close(listing);
     if (has_program) {
         usage_add_program(&usage, directory_fd);
     }

@@ -39,7 +39,7 @@ static int compact_compare_sources(const void *left, const void *right)
  * small. False: out of memory, or the folder cannot be listed. */
 static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, size_t *ret_count)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     sources->sources = calloc(MAX_SEGMENTS, sizeof *sources->sources);
     sources->inputs = calloc(MAX_SEGMENTS, sizeof *sources->inputs);
     const bool enough_memory = sources->sources && sources->inputs;
@@ -53,7 +53,6 @@ static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, 
             memcpy(source->name, name, strlen(name) + 1);
         }
     }
-    listing_close(listing);
     array_sort(sources->sources, count, sizeof *sources->sources, compact_compare_sources);
     *ret_count = count;
     return listing && enough_memory;

@@ -138,7 +138,7 @@ static bool crash_list_add_dead(int folder_fd, const char *name, bool read_only,
 static bool crash_list_add_all_dead(int folder_fd, const char *identity, bool read_only,
                                     struct crash_list *list, struct bytes *names)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     char found[DIGEST_HEX_SIZE];
     const char *name;
     bool enough_memory = listing;
@@ -148,7 +148,6 @@ static bool crash_list_add_all_dead(int folder_fd, const char *identity, bool re
             enough_memory = crash_list_add_dead(folder_fd, name, read_only, list, names);
         }
     }
-    listing_close(listing);
     return enough_memory && !names->failed;
 }
 

@@ -69,14 +69,13 @@ const char *recipe_folder_next_segment(DIR *listing)
 
 void recipe_folder_sweep(int folder_fd)
 {
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
         if (recipe_folder_classify(name, NULL) == RECIPE_NAME_TEMPORARY) {
             file_sweep_temporary(folder_fd, name);
         }
     }
-    listing_close(listing);
 }
 
 enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd)
@@ -183,13 +182,12 @@ struct recipes_listed {
 
 static uint64_t recipes_sum_listed(const struct recipes *recipes)
 {
-    DIR *listing = listing_open(recipes->folder.fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(recipes->folder.fd, ".");
     const char *name;
     uint64_t sum = 0;
     while ((name = recipe_folder_next_segment(listing))) {
         sum += text_parse_hex(name);
     }
-    listing_close(listing);
     return sum;
 }
 
@@ -198,7 +196,7 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
                                        struct recipes_listed *ret_listed)
 {
     *ret_listed = (struct recipes_listed){.begun = time(NULL)};
-    DIR *listing = listing_open(recipes->folder.fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(recipes->folder.fd, ".");
     if (!listing) {
         return status_from_errno(errno);
     }
@@ -212,7 +210,6 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
             snprintf(ret_listed->gone, NAMES_SIZE, "%s", name);
         }
     }
-    listing_close(listing);
     return status == STATUS_out_of_memory        ? status
            : recipes->count || recipes->unopened ? STATUS_ok
                                                  : STATUS_no_file;

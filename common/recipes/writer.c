@@ -173,13 +173,12 @@ static void writer_resume_segment(struct recipe_writer *writer)
         recipe_folder_open(writer->root, writer->app, false, &folder_fd) != STATUS_ok) {
         return;
     }
-    DIR *listing = listing_open(folder_fd, ".");
+    AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     bool found = false;
     for (int i = 0; !found && i < MAX_TRIED && (name = recipe_folder_next_segment(listing)); i++) {
         found = writer_try_resume(writer, folder_fd, name);
     }
-    listing_close(listing);
     close(folder_fd);
 }
 
