@@ -117,8 +117,12 @@ enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
 /* The same on an open directory itself; file_unlock(directory_fd) releases and closes it. */
 enum status file_lock_directory(int directory_fd, unsigned wait_ms);
 
-/* Unlocks explicitly (the child of a fork may share the description) and closes. */
+/* Unlocks explicitly (the child of a fork may share the description) and closes. AUTO_UNLOCK: at
+ * the end of its scope, as AUTO_CLOSE (base/io.h); -1: nothing is locked. */
 void file_unlock(int fd);
+
+#define AUTO_UNLOCK AUTO(file_auto_unlock)
+void file_auto_unlock(const int *fd);
 
 /* Whether the name still stands for the open file. (Its links do not tell: FUSE goes on counting
  * one of a file that is open.) */

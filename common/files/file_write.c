@@ -256,3 +256,10 @@ void file_unlock(int fd)
     flock(fd, LOCK_UN);
     close(fd);
 }
+
+void file_auto_unlock(const int *fd)
+{
+    if (*fd >= 0) {
+        file_unlock(*fd);
+    }
+}

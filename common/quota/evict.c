@@ -206,7 +206,7 @@ static uint64_t evict_remove_abandoned(int folder_fd, const char *name, int64_t 
 /* Whether it is what processes were replaying, or any file of recipes but their lock. */
 static bool evict_is_recipe_file(const char *name, bool only_replaying)
 {
-    const enum recipe_name kind = recipe_folder_classify(name, NULL);
+    const enum recipe_name kind = recipe_folder_classify(name);
     return only_replaying ? kind == RECIPE_NAME_REPLAYING
                           : kind != RECIPE_NAME_FOREIGN && kind != RECIPE_NAME_LOCK;
 }

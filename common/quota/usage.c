@@ -53,7 +53,7 @@ static void usage_add_recipe(struct usage *usage, int directory_fd, size_t *entr
     const char *name;
     struct stat status;
     while ((name = usage_next_counted_name(listing, entries))) {
-        const enum recipe_name kind = recipe_folder_classify(name, NULL);
+        const enum recipe_name kind = recipe_folder_classify(name);
         if (kind != RECIPE_NAME_FOREIGN &&
             fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             S_ISREG(status.st_mode)) {

@@ -2,17 +2,16 @@
 #include "common/recipes/crash_list.h"
 
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "common/files/names.h"
 #include "common/recipes/recipes.h"
 
 #define DIGEST_SIZE 16
 #define MAX_LISTED  ((size_t)65536)
-#define NAME_SIZE   80
 
 /* Behind its places the list has the number of deaths, unless that is 0. */
 #define DEATHS_SIZE 8
@@ -27,11 +26,6 @@ void crash_list_free(struct crash_list *list)
 {
     free(list->digests);
     *list = (struct crash_list){0};
-}
-
-bool crash_list_has(const struct crash_list *list, struct digest digest)
-{
-    return list->count && bsearch(&digest, list->digests, list->count, sizeof digest, digest_order);
 }
 
 /* Makes room for `more` digests behind those of the list. False: out of memory. */
@@ -117,34 +111,31 @@ static bool crash_list_read_places(int folder_fd, const char *name, struct crash
 static bool crash_list_add_dead(int folder_fd, const char *name, bool read_only,
                                 struct crash_list *list, struct bytes *names)
 {
-    const int fd = file_open_abandoned(folder_fd, name);
+    AUTO_CLOSE const int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
         return true;
     }
-    struct crash_list own = {0};
-    bool read = crash_list_read_places(folder_fd, name, &own);
+    AUTO(crash_list_free) struct crash_list own = {0};
+    const bool read = crash_list_read_places(folder_fd, name, &own);
     if (own.count > 0 || own.died_late) {
         bytes_put(names, name, strlen(name) + 1);
     } else if (read && !read_only) {
         unlinkat(folder_fd, name, 0);
     }
-    read = read && list_add(list, own.digests, own.count);
     list->died_late |= own.died_late;
-    crash_list_free(&own);
-    close(fd);
-    return read;
+    return read && list_add(list, own.digests, own.count);
 }
 
-static bool crash_list_add_all_dead(int folder_fd, const char *identity, bool read_only,
+/* Of all that died by the identity of the list that is called `of`. */
+static bool crash_list_add_all_dead(int folder_fd, const char *of, bool read_only,
                                     struct crash_list *list, struct bytes *names)
 {
     AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
-    char found[DIGEST_HEX_SIZE];
     const char *name;
     bool enough_memory = listing;
     while (enough_memory && (name = listing_next(listing))) {
-        if (recipe_folder_classify(name, found) == RECIPE_NAME_REPLAYING &&
-            strcmp(identity, found) == 0) {
+        if (recipe_folder_classify(name) == RECIPE_NAME_REPLAYING &&
+            strncmp(name, of, DIGEST_HEX_SIZE - 1) == 0) {
             enough_memory = crash_list_add_dead(folder_fd, name, read_only, list, names);
         }
     }
@@ -153,7 +144,7 @@ static bool crash_list_add_all_dead(int folder_fd, const char *identity, bool re
 
 static enum status crash_list_write(int folder_fd, const char *name, const struct crash_list *list)
 {
-    struct bytes out = {0};
+    AUTO(bytes_free) struct bytes out = {0};
     bytes_put(&out, crash_list_magic, CRASH_MAGIC_SIZE);
     for (size_t i = 0; i < list->count; i++) {
         crash_list_put_place(&out, list->digests[i]);
@@ -165,10 +156,7 @@ static enum status crash_list_write(int folder_fd, const char *name, const struc
         bytes_put_u64(&out, list->deaths);
     }
     const struct iovec part = {.iov_base = out.data, .iov_len = out.size};
-    const enum status status =
-        out.failed ? STATUS_out_of_memory : file_replace(folder_fd, name, &part, 1);
-    bytes_free(&out);
-    return status;
+    return out.failed ? STATUS_out_of_memory : file_replace(folder_fd, name, &part, 1);
 }
 
 /* The first of names, or the next; NULL: that was all. */
@@ -188,9 +176,10 @@ static uint64_t crash_list_count_names(int folder_fd, const struct bytes *names)
     return count;
 }
 
-static void crash_list_format_name(const char *identity, char name[NAME_SIZE])
+static void crash_list_format_name(struct digest identity, char ret_name[NAMES_SIZE])
 {
-    snprintf(name, NAME_SIZE, "%s%s", identity, RECIPE_CRASHED_SUFFIX);
+    digest_format(identity, ret_name);
+    memcpy(ret_name + DIGEST_HEX_SIZE - 1, RECIPE_CRASHED_SUFFIX, sizeof RECIPE_CRASHED_SUFFIX);
 }
 
 /* Writes the list again, with what was found added to what is in it now, then removes the files of
@@ -199,7 +188,7 @@ static void crash_list_format_name(const char *identity, char name[NAME_SIZE])
 static void crash_list_write_down(int folder_fd, const char *name, const struct bytes *names,
                                   struct crash_list *list)
 {
-    int lock_fd;
+    AUTO_UNLOCK int lock_fd = -1;
     if (file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd) != STATUS_ok) {
         list->deaths += crash_list_count_names(folder_fd, names);
         return;
@@ -211,48 +200,50 @@ static void crash_list_write_down(int folder_fd, const char *name, const struct 
             unlinkat(folder_fd, dead, 0);
         }
     }
-    file_unlock(lock_fd);
 }
 
-enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
+enum status crash_list_read(int folder_fd, struct digest identity, bool read_only,
                             struct crash_list *list)
 {
-    char name[NAME_SIZE];
-    struct bytes names = {0};
+    char name[NAMES_SIZE];
+    AUTO(bytes_free) struct bytes names = {0};
     crash_list_format_name(identity, name);
     /* The dead first: who removes their files has written the list before. */
-    const bool read = crash_list_add_all_dead(folder_fd, identity, read_only, list, &names) &&
+    const bool read = crash_list_add_all_dead(folder_fd, name, read_only, list, &names) &&
                       crash_list_read_places(folder_fd, name, list);
     if (read && read_only) {
         list->deaths += crash_list_count_names(folder_fd, &names);
     } else if (read && names.size > 0) {
         crash_list_write_down(folder_fd, name, &names, list);
     }
-    bytes_free(&names);
     return read ? STATUS_ok : STATUS_out_of_memory;
 }
 
-enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline)
+enum status recipe_crashes_change(const char *root, const char *app, struct digest identity,
+                                  const struct digest *pipeline)
 {
-    char name[NAME_SIZE];
-    int lock_fd;
-    struct crash_list list = {0};
-    enum status status = file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_TOOL_MS, &lock_fd);
+    char name[NAMES_SIZE];
+    AUTO_CLOSE int folder_fd = -1;
+    AUTO_UNLOCK int lock_fd = -1;
+    AUTO(crash_list_free) struct crash_list list = {0};
+    enum status status = recipe_folder_open(root, app, true, &folder_fd);
+    if (status == STATUS_ok) {
+        status = file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_TOOL_MS, &lock_fd);
+    }
     if (status != STATUS_ok) {
         return status;
     }
     crash_list_format_name(identity, name);
     if (!crash_list_read_places(folder_fd, name, &list) ||
         (pipeline && !list_add(&list, pipeline, 1))) {
-        status = STATUS_out_of_memory;
-    } else if (pipeline || list.deaths > 0) {
-        list.deaths = pipeline ? list.deaths : 0;
-        list.died_late = pipeline && list.died_late;
-        status = crash_list_write(folder_fd, name, &list);
+        return STATUS_out_of_memory;
     }
-    file_unlock(lock_fd);
-    crash_list_free(&list);
-    return status;
+    if (!pipeline && list.deaths == 0) {
+        return STATUS_ok;
+    }
+    list.deaths = pipeline ? list.deaths : 0;
+    list.died_late = pipeline && list.died_late;
+    return crash_list_write(folder_fd, name, &list);
 }
 
 static bool crash_list_is_among(const struct crash_list *list, const struct digest *pipelines,
@@ -270,20 +261,19 @@ static bool crash_list_is_among(const struct crash_list *list, const struct dige
     return true;
 }
 
-void crash_list_absolve(int folder_fd, const char *identity, const struct digest *pipelines,
-                        size_t count)
+void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
+                            const struct digest *pipelines, size_t count)
 {
     static const struct crash_list absolved = {.died_late = true};
-    char name[NAME_SIZE];
-    int lock_fd;
-    struct crash_list list = {0};
-    if (file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd) == STATUS_ok) {
-        crash_list_format_name(identity, name);
-        if (crash_list_read_places(folder_fd, name, &list) && !list.died_late &&
-            crash_list_is_among(&list, pipelines, count)) {
-            crash_list_write(folder_fd, name, &absolved);
-        }
-        file_unlock(lock_fd);
-        crash_list_free(&list);
+    char name[NAMES_SIZE];
+    AUTO_CLOSE int folder_fd = -1;
+    AUTO_UNLOCK int lock_fd = -1;
+    AUTO(crash_list_free) struct crash_list list = {0};
+    crash_list_format_name(identity, name);
+    if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok &&
+        file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, &lock_fd) == STATUS_ok &&
+        crash_list_read_places(folder_fd, name, &list) && !list.died_late &&
+        crash_list_is_among(&list, pipelines, count)) {
+        crash_list_write(folder_fd, name, &absolved);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The list of pipelines that have crashed a driver, <identity>.crashed, and what dead processes
- * left to be added to it: the protocol is told in recipes.h. The list also counts those processes.
+ * left to be added to it: the protocol is told in recipes.h, and so is who else changes the list
+ * (recipe_crashes_change, recipe_crashes_absolve). It also counts those processes.
  *
  * The list and the file of a process have the same format (docs/FORMAT.md, "Crashes"): the magic,
  * then places, each a digest and its check, or zeros. Thread-safe for different lists. */
@@ -32,25 +33,12 @@ struct crash_list {
 
 void crash_list_free(struct crash_list *list);
 
-bool crash_list_has(const struct crash_list *list, struct digest digest);
-
 /* Appends a place. */
 void crash_list_put_place(struct bytes *out, struct digest digest);
 
-/* Reads the list of an identity (32 hex digits) in a folder of recipes, and adds what dead
- * processes left, on disk too if it can be written; read_only: nothing is changed on disk.
- * STATUS_ok, out_of_memory. */
-enum status crash_list_read(int folder_fd, const char *identity, bool read_only,
+/* Reads the list of an identity in a folder of recipes, and adds what dead processes left, on disk
+ * too if it can be written; read_only: nothing is changed on disk. STATUS_ok, out_of_memory. */
+enum status crash_list_read(int folder_fd, struct digest identity, bool read_only,
                             struct crash_list *list);
-
-/* Empties the list, deaths and all, if it holds none but these pipelines now. Not if a process has
- * died late, which is what the list says from then on: so it is done once. Waits 200 ms at most for
- * the folder's lock. */
-void crash_list_absolve(int folder_fd, const char *identity, const struct digest *pipelines,
-                        size_t count);
-
-/* Adds the pipeline to the list as it is on disk now; NULL: forgets the deaths. Waits at most 10 s
- * for the folder's lock (`locked`). */
-enum status crash_list_change(int folder_fd, const char *identity, const struct digest *pipeline);
 
 #endif

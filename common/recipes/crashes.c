@@ -17,7 +17,7 @@
 
 struct recipe_crashes {
     struct crash_list listed;
-    char identity[DIGEST_HEX_SIZE];
+    struct digest identity;
     char *root;
     char *app;
     pid_t process;
@@ -73,8 +73,10 @@ static enum status crashes_write_empty_places(const struct recipe_crashes *crash
 
 static enum status crashes_make_process_file(struct recipe_crashes *crashes, int folder_fd)
 {
+    char digits[DIGEST_HEX_SIZE];
     struct file_owned file;
-    if (!file_create_owned(folder_fd, crashes->identity, RECIPE_REPLAYING_SUFFIX, &file)) {
+    digest_format(crashes->identity, digits);
+    if (!file_create_owned(folder_fd, digits, RECIPE_REPLAYING_SUFFIX, &file)) {
         return status_from_errno(errno);
     }
     crashes->file = file_keep(file.fd);
@@ -89,18 +91,13 @@ static enum status crashes_make_process_file(struct recipe_crashes *crashes, int
 
 static enum status crashes_open_files(struct recipe_crashes *crashes)
 {
-    int folder_fd;
-    enum status status =
-        recipe_folder_open(crashes->root, crashes->app, crashes->threads > 0, &folder_fd);
+    AUTO_CLOSE int folder_fd = -1;
+    const bool writes = crashes->threads > 0;
+    enum status status = recipe_folder_open(crashes->root, crashes->app, writes, &folder_fd);
     if (status == STATUS_ok) {
-        status =
-            crash_list_read(folder_fd, crashes->identity, crashes->threads == 0, &crashes->listed);
-        if (status == STATUS_ok && crashes->threads > 0) {
-            status = crashes_make_process_file(crashes, folder_fd);
-        }
-        close(folder_fd);
+        status = crash_list_read(folder_fd, crashes->identity, !writes, &crashes->listed);
     }
-    return status;
+    return status == STATUS_ok && writes ? crashes_make_process_file(crashes, folder_fd) : status;
 }
 
 enum status recipe_crashes_open(const char *root, const char *app, struct digest identity,
@@ -110,7 +107,7 @@ enum status recipe_crashes_open(const char *root, const char *app, struct digest
     if (!crashes) {
         return STATUS_out_of_memory;
     }
-    digest_format(identity, crashes->identity);
+    crashes->identity = identity;
     crashes->root = strdup(root);
     crashes->app = strdup(app);
     crashes->threads = threads < RECIPE_CRASHES_THREADS ? threads : RECIPE_CRASHES_THREADS;
@@ -132,10 +129,9 @@ enum status recipe_crashes_open(const char *root, const char *app, struct digest
 /* Opens the folder again: a kept descriptor could be the program's by now. */
 static void crashes_remove_process_file(const struct recipe_crashes *crashes)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     if (recipe_folder_open(crashes->root, crashes->app, false, &folder_fd) == STATUS_ok) {
         unlinkat(folder_fd, crashes->name, 0);
-        close(folder_fd);
     }
 }
 
@@ -158,7 +154,9 @@ void recipe_crashes_close(struct recipe_crashes *crashes)
 
 bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pipeline)
 {
-    return crash_list_has(&crashes->listed, pipeline);
+    const struct crash_list *list = &crashes->listed;
+    return list->count > 0 &&
+           bsearch(&pipeline, list->digests, list->count, sizeof pipeline, digest_order);
 }
 
 bool recipe_crashes_have_any(const struct recipe_crashes *crashes)
@@ -172,45 +170,14 @@ size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct di
     return crashes->listed.count;
 }
 
-void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
-                            const struct digest *pipelines, size_t count)
-{
-    char digits[DIGEST_HEX_SIZE];
-    int folder_fd;
-    if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
-        digest_format(identity, digits);
-        crash_list_absolve(folder_fd, digits, pipelines, count);
-        close(folder_fd);
-    }
-}
-
-enum status recipe_crashes_change(const char *root, const char *app, struct digest identity,
-                                  const struct digest *pipeline)
-{
-    char digits[DIGEST_HEX_SIZE];
-    int folder_fd;
-    enum status status = recipe_folder_open(root, app, true, &folder_fd);
-    if (status == STATUS_ok) {
-        digest_format(identity, digits);
-        status = crash_list_change(folder_fd, digits, pipeline);
-        close(folder_fd);
-    }
-    return status;
-}
-
 bool recipe_crashes_are_many_of(const char *root, const char *app, struct digest identity)
 {
-    char digits[DIGEST_HEX_SIZE];
-    struct crash_list list = {0};
-    int folder_fd;
+    AUTO(crash_list_free) struct crash_list list = {0};
+    AUTO_CLOSE int folder_fd = -1;
     if (recipe_folder_open(root, app, false, &folder_fd) == STATUS_ok) {
-        digest_format(identity, digits);
-        crash_list_read(folder_fd, digits, false, &list);
-        close(folder_fd);
+        crash_list_read(folder_fd, identity, false, &list);
     }
-    const bool are_many = list.deaths > DEATHS_ALLOWED;
-    crash_list_free(&list);
-    return are_many;
+    return list.deaths > DEATHS_ALLOWED;
 }
 
 bool recipe_crashes_are_many(const struct recipe_crashes *crashes)

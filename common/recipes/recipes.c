@@ -27,12 +27,11 @@
 /* Descriptors are the program's, and few. */
 #define MAX_OPEN_FDS 32
 
-enum recipe_name recipe_folder_classify(const char *name, char *ret_identity)
+enum recipe_name recipe_folder_classify(const char *name)
 {
-    const size_t digits = DIGEST_HEX_SIZE - 1;
     char of[NAMES_SIZE];
     if (names_is_temporary(name, of)) {
-        const enum recipe_name kind = recipe_folder_classify(of, NULL);
+        const enum recipe_name kind = recipe_folder_classify(of);
         return kind == RECIPE_NAME_SEGMENT || kind == RECIPE_NAME_CRASHED ? RECIPE_NAME_TEMPORARY
                                                                           : RECIPE_NAME_FOREIGN;
     }
@@ -43,19 +42,13 @@ enum recipe_name recipe_folder_classify(const char *name, char *ret_identity)
         strcmp(name + UNIQUE_HEX_SIZE - 1, RECIPE_SUFFIX) == 0) {
         return RECIPE_NAME_SEGMENT;
     }
-    if (!names_is_hex(name, digits)) {
+    if (!names_is_hex(name, DIGEST_HEX_SIZE - 1)) {
         return RECIPE_NAME_FOREIGN;
     }
-    const char *suffix = name + digits;
-    const enum recipe_name kind = strcmp(suffix, RECIPE_CRASHED_SUFFIX) == 0 ? RECIPE_NAME_CRASHED
-                                  : names_is_random(suffix, RECIPE_REPLAYING_SUFFIX)
-                                      ? RECIPE_NAME_REPLAYING
-                                      : RECIPE_NAME_FOREIGN;
-    if (kind != RECIPE_NAME_FOREIGN && ret_identity) {
-        memcpy(ret_identity, name, digits);
-        ret_identity[digits] = '\0';
-    }
-    return kind;
+    const char *suffix = name + DIGEST_HEX_SIZE - 1;
+    return strcmp(suffix, RECIPE_CRASHED_SUFFIX) == 0         ? RECIPE_NAME_CRASHED
+           : names_is_random(suffix, RECIPE_REPLAYING_SUFFIX) ? RECIPE_NAME_REPLAYING
+                                                              : RECIPE_NAME_FOREIGN;
 }
 
 const char *recipe_folder_next_segment(DIR *listing)
@@ -63,7 +56,7 @@ const char *recipe_folder_next_segment(DIR *listing)
     const char *name;
     do {
         name = listing_next(listing);
-    } while (name && recipe_folder_classify(name, NULL) != RECIPE_NAME_SEGMENT);
+    } while (name && recipe_folder_classify(name) != RECIPE_NAME_SEGMENT);
     return name;
 }
 
@@ -72,7 +65,7 @@ void recipe_folder_sweep(int folder_fd)
     AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
     const char *name;
     while ((name = listing_next(listing))) {
-        if (recipe_folder_classify(name, NULL) == RECIPE_NAME_TEMPORARY) {
+        if (recipe_folder_classify(name) == RECIPE_NAME_TEMPORARY) {
             file_sweep_temporary(folder_fd, name);
         }
     }

@@ -39,9 +39,8 @@ enum recipe_name {
     RECIPE_NAME_TEMPORARY
 };
 
-/* What a file in the folder is, by its name. ret_identity, of DIGEST_HEX_SIZE bytes or NULL, is
- * written for the kinds that have one. Thread-safe. */
-enum recipe_name recipe_folder_classify(const char *name, char *ret_identity);
+/* What a file in the folder is, by its name. Thread-safe. */
+enum recipe_name recipe_folder_classify(const char *name);
 
 /* The next name of a segment in the folder's listing, valid until the next call; NULL: that was
  * all. */

@@ -93,16 +93,12 @@ struct place {
 static struct place find_index(const char *root)
 {
     int folder_fd;
-    char identity[DIGEST_HEX_SIZE];
     struct recipe_segment segment;
     if (recipe_folder_open(root, "app", false, &folder_fd) != STATUS_ok) {
         fail("no folder");
     }
     DIR *listing = listing_open(folder_fd, ".");
-    const char *name = listing_next(listing);
-    while (name && recipe_folder_classify(name, identity) != RECIPE_NAME_SEGMENT) {
-        name = listing_next(listing);
-    }
+    const char *name = recipe_folder_next_segment(listing);
     if (!name || recipe_segment_open(folder_fd, name, RECIPES_MAP, &segment) != STATUS_ok ||
         !segment.is_sealed) {
         fail("no segment");

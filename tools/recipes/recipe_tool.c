@@ -86,7 +86,7 @@ static bool recipe_tool_ends_too_early(const struct recipe_segment *segment)
 bool recipe_tool_is_cut(const char *path, const struct recipe_segment *segment)
 {
     const char *slash = strrchr(path, '/');
-    return recipe_folder_classify(slash ? slash + 1 : path, NULL) != RECIPE_NAME_SEGMENT &&
+    return recipe_folder_classify(slash ? slash + 1 : path) != RECIPE_NAME_SEGMENT &&
            recipe_tool_ends_too_early(segment);
 }
 
