@@ -222,7 +222,7 @@ static enum status compact_rewrite_sources(int folder_fd, const struct recipe_so
                                            const struct recipe_merge_limits *limits, bool dry_run,
                                            struct recipe_compaction *compaction)
 {
-    struct recipe_merged merge;
+    AUTO(recipe_merge_free) struct recipe_merged merge = {0};
     struct recipe_merge_limits own = *limits;
     own.max_size -= sources->bytes_beside < own.max_size ? sources->bytes_beside : own.max_size;
     enum status status = recipe_merge(sources->inputs, sources->count, &own, &merge);
@@ -243,7 +243,6 @@ static enum status compact_rewrite_sources(int folder_fd, const struct recipe_so
     }
     compaction->bytes_after = merge.size;
     compaction->counts = merge.counts;
-    recipe_merge_free(&merge);
     return status;
 }
 
@@ -254,7 +253,7 @@ static enum status compact_merge_step(int folder_fd, const struct recipe_sources
                                       const struct recipe_merge_limits *limits, bool dry_run,
                                       size_t *count, struct recipe_compaction *compaction)
 {
-    struct recipe_sources sources;
+    AUTO(recipe_sources_close) struct recipe_sources sources;
     enum status status = compact_hold_sources(folder_fd, hold, &sources);
     const bool is_due = !count || (sources.count < *count && sources.held > MANY_SEGMENTS);
     if (count) {
@@ -271,7 +270,6 @@ static enum status compact_merge_step(int folder_fd, const struct recipe_sources
             status = compact_rewrite_sources(folder_fd, &sources, limits, dry_run, compaction);
         }
     }
-    recipe_sources_close(&sources);
     return status;
 }
 
@@ -288,33 +286,27 @@ static enum status compact_steps(int folder_fd, const struct recipe_sources_limi
     return status;
 }
 
-/* Compacts the program's folder under its lock; then, unless limits is NULL, prunes it. Who only
- * compacts does not wait for the lock: mostly its holder does just that, or else the next save
- * does. */
-static enum status compact_folder(const char *root, const char *app,
-                                  const struct recipe_merge_limits *limits, bool dry_run,
-                                  struct recipe_compaction *ret_compaction)
+/* Who only compacts does not wait for the lock: mostly its holder does just that, or else the next
+ * save does. */
+enum status recipe_prune(const char *root, const char *app,
+                         const struct recipe_merge_limits *limits, bool dry_run,
+                         struct recipe_compaction *ret_compaction)
 {
-    int folder_fd;
-    int lock_fd;
+    AUTO_CLOSE int folder_fd = -1;
+    AUTO_UNLOCK int lock_fd = -1;
     struct recipe_compaction compaction = {0};
     enum status status = recipe_folder_open(root, app, false, &folder_fd);
-    if (status != STATUS_ok) {
-        return status;
-    }
-    status = file_lock(folder_fd, RECIPE_LOCK_NAME, limits ? LOCK_WAIT_MS : 0, &lock_fd);
     if (status == STATUS_ok) {
-        if (!dry_run) {
-            recipe_folder_sweep(folder_fd);
-            status = compact_steps(folder_fd, limits ? &prune_limits : &step_limits, &compaction);
-        }
-        if (status == STATUS_ok && limits) {
-            status = compact_merge_step(folder_fd, dry_run ? &dry_run_limits : &prune_limits,
-                                        limits, dry_run, NULL, &compaction);
-        }
-        file_unlock(lock_fd);
+        status = file_lock(folder_fd, RECIPE_LOCK_NAME, limits ? LOCK_WAIT_MS : 0, &lock_fd);
     }
-    close(folder_fd);
+    if (status == STATUS_ok && !dry_run) {
+        recipe_folder_sweep(folder_fd);
+        status = compact_steps(folder_fd, limits ? &prune_limits : &step_limits, &compaction);
+    }
+    if (status == STATUS_ok && limits) {
+        status = compact_merge_step(folder_fd, dry_run ? &dry_run_limits : &prune_limits, limits,
+                                    dry_run, NULL, &compaction);
+    }
     if (status == STATUS_ok && ret_compaction) {
         *ret_compaction = compaction;
     }
@@ -324,23 +316,12 @@ static enum status compact_folder(const char *root, const char *app,
 enum status recipe_compact(const char *root, const char *app,
                            struct recipe_compaction *ret_compaction)
 {
-    return compact_folder(root, app, NULL, false, ret_compaction);
-}
-
-enum status recipe_prune(const char *root, const char *app,
-                         const struct recipe_merge_limits *limits, bool dry_run,
-                         struct recipe_compaction *ret_compaction)
-{
-    return compact_folder(root, app, limits, dry_run, ret_compaction);
+    return recipe_prune(root, app, NULL, false, ret_compaction);
 }
 
 enum status recipe_add(const char *root, const char *app, const struct recipe_merged *merge)
 {
-    int folder_fd;
-    enum status status = recipe_folder_open(root, app, true, &folder_fd);
-    if (status == STATUS_ok) {
-        status = compact_write_segment(folder_fd, merge);
-        close(folder_fd);
-    }
-    return status;
+    AUTO_CLOSE int folder_fd = -1;
+    const enum status status = recipe_folder_open(root, app, true, &folder_fd);
+    return status == STATUS_ok ? compact_write_segment(folder_fd, merge) : status;
 }

@@ -73,13 +73,10 @@ void recipe_folder_sweep(int folder_fd)
 
 enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd)
 {
-    int app_fd;
-    enum status status = file_open_directory(root, app, create, &app_fd);
-    if (status == STATUS_ok) {
-        status = file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd);
-        close(app_fd);
-    }
-    return status;
+    AUTO_CLOSE int app_fd = -1;
+    const enum status status = file_open_directory(root, app, create, &app_fd);
+    return status == STATUS_ok ? file_open_subdirectory(app_fd, RECIPE_FOLDER, create, ret_fd)
+                               : status;
 }
 
 struct recipes {
@@ -238,18 +235,16 @@ static enum status recipes_open_segments(struct recipes *recipes, enum recipes_a
 enum status recipes_open(const char *root, const char *app, enum recipes_access access,
                          struct recipes **ret_recipes)
 {
-    int folder_fd;
-    enum status status = recipe_folder_open(root, app, false, &folder_fd);
-    if (status != STATUS_ok) {
-        return status;
-    }
     struct recipes *recipes = recipes_new();
     if (!recipes) {
-        close(folder_fd);
         return STATUS_out_of_memory;
     }
-    recipes->folder = file_keep(folder_fd);
-    status = recipes_open_segments(recipes, access);
+    int folder_fd;
+    enum status status = recipe_folder_open(root, app, false, &folder_fd);
+    if (status == STATUS_ok) {
+        recipes->folder = file_keep(folder_fd);
+        status = recipes_open_segments(recipes, access);
+    }
     if (recipes->with_fd <= MAX_OPEN_FDS) {
         file_kept_close(&recipes->folder);
     }

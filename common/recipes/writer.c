@@ -72,38 +72,31 @@ static void writer_leave_segment(struct recipe_writer *writer)
 /* Removes the segment, unless somebody has put another file in its place, and lets it go. */
 static bool writer_remove_segment(struct recipe_writer *writer)
 {
-    int folder_fd;
-    struct stat named;
+    AUTO_CLOSE int folder_fd = -1;
     if (writer->process != getpid() || !file_kept_is_ours(&writer->file) ||
         recipe_folder_open(writer->root, writer->app, false, &folder_fd) != STATUS_ok) {
         return false;
     }
-    const bool removed = fstatat(folder_fd, writer->name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
-                         named.st_dev == writer->file.device &&
-                         named.st_ino == writer->file.inode &&
+    const bool removed = file_is_still_named(folder_fd, writer->name, writer->file.fd) &&
                          unlinkat(folder_fd, writer->name, 0) == 0;
-    close(folder_fd);
     writer_leave_segment(writer);
     return removed;
 }
 
 static enum status writer_make_segment(struct recipe_writer *writer)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     struct file_owned file;
-    enum status status = recipe_folder_open(writer->root, writer->app, true, &folder_fd);
+    const enum status status = recipe_folder_open(writer->root, writer->app, true, &folder_fd);
     if (status != STATUS_ok) {
         return status;
     }
     if (!file_create_owned(folder_fd, NULL, RECIPE_SUFFIX, &file)) {
-        status = status_from_errno(errno);
-        close(folder_fd);
-        return status == STATUS_no_file ? STATUS_directory_unusable : status;
+        return errno == ENOENT ? STATUS_directory_unusable : status_from_errno(errno);
     }
     writer->file = file_keep(file.fd);
     memcpy(writer->name, file.name, sizeof writer->name);
-    close(folder_fd);
-    return status;
+    return STATUS_ok;
 }
 
 /* Whether a file may be resumed: trusted as file_open does, this user's own (root's stays as it
@@ -168,7 +161,7 @@ static bool writer_try_resume(struct recipe_writer *writer, int folder_fd, const
  * something would leave a file. */
 static void writer_resume_segment(struct recipe_writer *writer)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     if (writer->small == 0 ||
         recipe_folder_open(writer->root, writer->app, false, &folder_fd) != STATUS_ok) {
         return;
@@ -179,7 +172,6 @@ static void writer_resume_segment(struct recipe_writer *writer)
     for (int i = 0; !found && i < MAX_TRIED && (name = recipe_folder_next_segment(listing)); i++) {
         found = writer_try_resume(writer, folder_fd, name);
     }
-    close(folder_fd);
 }
 
 /* Whether so many bytes more leave room for caches. A file system that does not tell how large it
@@ -230,7 +222,7 @@ static bool writer_fold_batch(const struct bytes *batch, struct bytes *out)
 {
     struct recipe_walk walk = {.data = batch->data, .size = batch->size};
     struct recipe_record record;
-    struct recipe_uses uses = {0};
+    AUTO(recipe_uses_free) struct recipe_uses uses = {0};
     while (recipe_walk_next(&walk, &record)) {
         if (record.kind == RECIPE_USES) {
             recipe_uses_add_record(&uses, record.data, record.size);
@@ -240,9 +232,7 @@ static bool writer_fold_batch(const struct bytes *batch, struct bytes *out)
     }
     recipe_uses_fold(&uses);
     recipe_uses_put(out, &uses);
-    const bool folded = !uses.failed && !out->failed;
-    recipe_uses_free(&uses);
-    return folded;
+    return !uses.failed && !out->failed;
 }
 
 enum status recipe_writer_append(struct recipe_writer *writer, const struct bytes *batch)
@@ -257,7 +247,7 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
         writer_leave_segment(writer);
         writer_resume_segment(writer);
     }
-    struct bytes out = {0};
+    AUTO(bytes_free) struct bytes out = {0};
     const size_t known = writer->entries.size;
     if (writer->size == 0) {
         recipe_put_header(&out);
@@ -281,20 +271,18 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
         writer->entries.size = known;
     }
     writer->entries.failed = false;
-    bytes_free(&out);
     return status;
 }
 
 static void writer_seal_segment(struct recipe_writer *writer)
 {
-    struct bytes out = {0};
+    AUTO(bytes_free) struct bytes out = {0};
     const size_t count = writer->entries.size / RECIPE_INDEX_ENTRY;
     recipe_index_sort(writer->entries.data, count);
     recipe_put_index(&out, writer->entries.data, count, writer->size);
     if (!out.failed) {
         writer_write_to_segment(writer, &out);
     }
-    bytes_free(&out);
 }
 
 bool recipe_writer_discard(struct recipe_writer *writer)
