@@ -113,6 +113,18 @@ static inline bool array_reserve(void *items, size_t count, size_t size)
     return memory;
 }
 
+/* Less than, equal to or greater than 0. */
+static inline int array_order_of(uint64_t left, uint64_t right)
+{
+    return (left > right) - (left < right);
+}
+
+/* The same for qsort and bsearch: of numbers of 32 bits, or of structs that begin with one. */
+static inline int array_order_u32(const void *left, const void *right)
+{
+    return array_order_of(*(const uint32_t *)left, *(const uint32_t *)right);
+}
+
 /* As qsort, and without items NULL may be given. */
 static inline void array_sort(void *items, size_t count, size_t size,
                               int (*compare)(const void *left, const void *right))

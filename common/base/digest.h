@@ -28,10 +28,7 @@ static inline bool digest_equal(struct digest a, struct digest b)
 /* Less than, equal to or greater than 0: the high half decides first, as in the text. */
 static inline int digest_compare(struct digest a, struct digest b)
 {
-    if (a.high != b.high) {
-        return a.high > b.high ? 1 : -1;
-    }
-    return (a.low > b.low) - (a.low < b.low);
+    return a.high != b.high ? array_order_of(a.high, b.high) : array_order_of(a.low, b.low);
 }
 
 /* The same for qsort and bsearch: of digests, or of structs that begin with one. */

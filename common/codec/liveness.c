@@ -2,8 +2,10 @@
 #include "common/codec/liveness.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/bytes.h"
 #include "common/codec/table.h"
 
 #define SUBSET_VERTEX_INPUT      VK_GRAPHICS_PIPELINE_LIBRARY_VERTEX_INPUT_INTERFACE_BIT_EXT
@@ -73,17 +75,8 @@ static enum dynamic_state dynamic_from_value(uint32_t value)
 
 static bool dynamic_is_known(uint32_t value)
 {
-    size_t low = 0;
-    size_t high = codec_dynamic_state_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (codec_dynamic_states[middle] < value) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < codec_dynamic_state_count && codec_dynamic_states[low] == value;
+    return bsearch(&value, codec_dynamic_states, codec_dynamic_state_count, sizeof value,
+                   array_order_u32);
 }
 
 static void state_collect_dynamic(const VkPipelineDynamicStateCreateInfo *info,

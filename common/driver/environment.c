@@ -366,16 +366,6 @@ void environment_encode(const struct environment_device *device,
 
 const struct feature_struct *feature_struct_find(uint32_t stype)
 {
-    size_t low = 0;
-    size_t high = feature_struct_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (feature_structs[middle].stype < stype) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < feature_struct_count && feature_structs[low].stype == stype ? &feature_structs[low]
-                                                                             : NULL;
+    return bsearch(&stype, feature_structs, feature_struct_count, sizeof *feature_structs,
+                   array_order_u32);
 }

@@ -31,7 +31,7 @@ static int compact_compare_sources(const void *left, const void *right)
 {
     const struct recipe_source *a = left;
     const struct recipe_source *b = right;
-    const int order = (a->size > b->size) - (a->size < b->size);
+    const int order = array_order_of(a->size, b->size);
     return order ? order : strcmp(a->name, b->name);
 }
 

@@ -208,23 +208,12 @@ struct digest recipe_index_digest(const struct recipe_index *index, size_t at)
     return (struct digest){.low = bytes_load_u64(entry), .high = bytes_load_u64(entry + 8)};
 }
 
-static int format_compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
 /* By kind, then digest. */
 static int format_compare_entry_to(const struct recipe_index *index, size_t at, unsigned kind,
                                    struct digest digest)
 {
-    const uint8_t *entry = format_index_entry(index, at);
-    const unsigned own_kind = (unsigned)(bytes_load_u64(entry + 16) >> OFFSET_BITS);
-    if (own_kind != kind) {
-        return own_kind > kind ? 1 : -1;
-    }
-    const uint64_t high = bytes_load_u64(entry + 8);
-    return high != digest.high ? format_compare_numbers(high, digest.high)
-                               : format_compare_numbers(bytes_load_u64(entry), digest.low);
+    const int order = array_order_of(recipe_index_kind(index, at), kind);
+    return order ? order : digest_compare(recipe_index_digest(index, at), digest);
 }
 
 static int format_compare_entries(const void *left, const void *right)
@@ -233,8 +222,7 @@ static int format_compare_entries(const void *left, const void *right)
     const struct recipe_index b = {.entries = right, .count = 1};
     const int order =
         format_compare_entry_to(&a, 0, recipe_index_kind(&b, 0), recipe_index_digest(&b, 0));
-    return order ? order
-                 : format_compare_numbers(recipe_index_offset(&a, 0), recipe_index_offset(&b, 0));
+    return order ? order : array_order_of(recipe_index_offset(&a, 0), recipe_index_offset(&b, 0));
 }
 
 void recipe_index_sort(uint8_t *entries, size_t count)
@@ -304,7 +292,7 @@ bool recipe_find_index(const uint8_t *data, size_t size, uint64_t from,
 
 static int format_compare_offsets(const void *left, const void *right)
 {
-    return format_compare_numbers(*(const uint64_t *)left, *(const uint64_t *)right);
+    return array_order_of(*(const uint64_t *)left, *(const uint64_t *)right);
 }
 
 bool recipe_index_overlaps(const struct recipe_index *index, const uint8_t *data, size_t size,

@@ -53,7 +53,7 @@ static int graph_compare_node_keys(const void *left, const void *right)
 {
     const struct recipe_record *a = &((const struct recipe_node *)left)->record;
     const struct recipe_record *b = &((const struct recipe_node *)right)->record;
-    const int order = (a->kind > b->kind) - (a->kind < b->kind);
+    const int order = array_order_of(a->kind, b->kind);
     return order ? order : digest_compare(a->digest, b->digest);
 }
 
@@ -64,9 +64,8 @@ static int graph_compare_nodes(const void *left, const void *right)
     const struct recipe_node *b = right;
     int order = graph_compare_node_keys(a, b);
     order = order ? order : a->stays - b->stays;
-    order = order ? order : (a->input > b->input) - (a->input < b->input);
-    return order ? order
-                 : (a->record.offset > b->record.offset) - (a->record.offset < b->record.offset);
+    order = order ? order : array_order_of(a->input, b->input);
+    return order ? order : array_order_of(a->record.offset, b->record.offset);
 }
 
 bool recipe_graph_build(const struct recipe_merge_input *inputs, size_t count,

@@ -96,9 +96,9 @@ static int merge_compare_values(const void *left, const void *right)
 {
     const struct candidate *a = left;
     const struct candidate *b = right;
-    int order = (a->days < b->days) - (a->days > b->days);
-    order = order ? order : (a->last_day < b->last_day) - (a->last_day > b->last_day);
-    order = order ? order : (a->compile_us < b->compile_us) - (a->compile_us > b->compile_us);
+    int order = array_order_of(b->days, a->days);
+    order = order ? order : array_order_of(b->last_day, a->last_day);
+    order = order ? order : array_order_of(b->compile_us, a->compile_us);
     return order ? order : digest_order(left, right);
 }
 
@@ -207,9 +207,8 @@ static int merge_compare_node_places(const void *left, const void *right)
 {
     const struct recipe_node *a = left;
     const struct recipe_node *b = right;
-    const int order = (a->input > b->input) - (a->input < b->input);
-    return order ? order
-                 : (a->record.offset > b->record.offset) - (a->record.offset < b->record.offset);
+    const int order = array_order_of(a->input, b->input);
+    return order ? order : array_order_of(a->record.offset, b->record.offset);
 }
 
 static void merge_add_part(struct recipe_merged *merge, const uint8_t *data, size_t size)

@@ -69,7 +69,7 @@ static int uses_compare(const void *left, const void *right)
     const struct recipe_use *a = left;
     const struct recipe_use *b = right;
     const int order = uses_compare_keys(a, b);
-    return order ? order : (a->last_day > b->last_day) - (a->last_day < b->last_day);
+    return order ? order : array_order_of(a->last_day, b->last_day);
 }
 
 /* Adds a use whose last day is not before that of `use`. One without days adds its other fields

@@ -26,23 +26,13 @@ enum {
     CAPABILITY_KERNEL = 6,
 };
 
-static int spirv_compare_words(uint32_t left, uint32_t right)
-{
-    return (left > right) - (left < right);
-}
-
-int spirv_order(const void *left, const void *right)
-{
-    return spirv_compare_words(*(const uint32_t *)left, *(const uint32_t *)right);
-}
-
 static int spirv_compare_decorations(const void *left, const void *right)
 {
     const struct spirv_decoration *a = left;
     const struct spirv_decoration *b = right;
-    int order = spirv_compare_words(a->id, b->id);
-    order = order ? order : spirv_compare_words(a->member, b->member);
-    return order ? order : spirv_compare_words(a->kind, b->kind);
+    int order = array_order_of(a->id, b->id);
+    order = order ? order : array_order_of(a->member, b->member);
+    return order ? order : array_order_of(a->kind, b->kind);
 }
 
 static bool spirv_is_wanted(uint32_t kind)

@@ -96,9 +96,6 @@ void spirv_close(struct spirv_module *module);
 bool spirv_next(const struct spirv_module *module, size_t *at,
                 struct spirv_instruction *ret_instruction);
 
-/* For qsort and bsearch: of numbers of 32 bits, or of structs that begin with one. */
-int spirv_order(const void *left, const void *right);
-
 /* The type, constant, global variable or function of this id, with at least `length` operands.
  * False: there is none. */
 bool spirv_define(const struct spirv_module *module, uint32_t id, uint32_t length,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 #include "common/codec/canonical.h"
 
 /* VK_SHADER_STAGE_SUBPASS_SHADING_BIT_HUAWEI, which runs compute code in a stage of its own, and
@@ -87,7 +88,7 @@ static struct special *stage_list_specials(const struct spirv_module *module, si
                 (struct special){decoration->value, stage_constant_size(module, decoration->id)};
         }
     }
-    array_sort(specials, count, sizeof *specials, spirv_order);
+    array_sort(specials, count, sizeof *specials, array_order_u32);
     *ret_count = count;
     return specials;
 }
@@ -98,28 +99,27 @@ static bool stage_entry_fits(const VkSpecializationInfo *info,
 {
     const struct special key = {.constant = entry->constantID};
     const struct special *found =
-        count > 0 ? bsearch(&key, specials, count, sizeof key, spirv_order) : NULL;
+        count > 0 ? bsearch(&key, specials, count, sizeof key, array_order_u32) : NULL;
     return entry->offset < info->dataSize && entry->size <= info->dataSize - entry->offset &&
            (!found || found->size == 0 || found->size == entry->size);
+}
+
+/* Sorts them. */
+static bool stage_are_distinct(uint32_t *numbers, uint32_t count)
+{
+    array_sort(numbers, count, sizeof *numbers, array_order_u32);
+    return array_unique(numbers, count, sizeof *numbers, array_order_u32) == count;
 }
 
 /* False: out of memory, or an id is given twice. */
 static bool stage_are_different(const VkSpecializationInfo *info, bool *ret_enough_memory)
 {
-    struct special *given = calloc(info->mapEntryCount + 1u, sizeof *given);
-    bool different = given;
+    AUTO_FREE uint32_t *given = calloc(info->mapEntryCount + 1u, sizeof *given);
     *ret_enough_memory = given;
     for (uint32_t i = 0; given && i < info->mapEntryCount; i++) {
-        given[i].constant = info->pMapEntries[i].constantID;
+        given[i] = info->pMapEntries[i].constantID;
     }
-    if (given) {
-        qsort(given, info->mapEntryCount, sizeof *given, spirv_order);
-    }
-    for (uint32_t i = 1; different && i < info->mapEntryCount; i++) {
-        different = given[i].constant != given[i - 1].constant;
-    }
-    free(given);
-    return different;
+    return given && stage_are_distinct(given, info->mapEntryCount);
 }
 
 static enum status stage_check_specialization(const struct spirv_module *module,
@@ -201,11 +201,12 @@ enum status spirv_check_stage(const VkPipelineShaderStageCreateInfo *stage, cons
 
 enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *info)
 {
-    uint32_t *numbers = info->bindingCount <= MAX_BINDINGS
-                            ? calloc(info->bindingCount + 1u, sizeof *numbers)
-                            : NULL;
+    if (info->bindingCount > MAX_BINDINGS) {
+        return STATUS_bad_binding;
+    }
+    AUTO_FREE uint32_t *numbers = calloc(info->bindingCount + 1u, sizeof *numbers);
     if (!numbers) {
-        return info->bindingCount <= MAX_BINDINGS ? STATUS_out_of_memory : STATUS_bad_binding;
+        return STATUS_out_of_memory;
     }
     bool fits = true;
     for (uint32_t i = 0; i < info->bindingCount; i++) {
@@ -213,12 +214,7 @@ enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *inf
         fits = fits && numbers[i] <= MAX_BINDING &&
                info->pBindings[i].descriptorCount <= MAX_DESCRIPTORS;
     }
-    array_sort(numbers, info->bindingCount, sizeof *numbers, spirv_order);
-    for (uint32_t i = 1; fits && i < info->bindingCount; i++) {
-        fits = numbers[i] != numbers[i - 1];
-    }
-    free(numbers);
-    return fits ? STATUS_ok : STATUS_bad_binding;
+    return fits && stage_are_distinct(numbers, info->bindingCount) ? STATUS_ok : STATUS_bad_binding;
 }
 
 /* VUID-VkPushConstantRange-offset-00295, -size-00296, -size-00297,

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/bytes.h"
+
 /* Far more than any device has; bounds the time that a hostile module takes. */
 #define MAX_RESOURCES 4096
 
@@ -83,15 +85,16 @@ static enum status usage_read_module(struct walk *walk)
         return STATUS_out_of_memory;
     }
     usage_list_module(walk);
-    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources, spirv_order);
-    qsort(walk->functions, walk->function_count, sizeof *walk->functions, spirv_order);
+    qsort(walk->usage->resources, walk->usage->count, sizeof *walk->usage->resources,
+          array_order_u32);
+    qsort(walk->functions, walk->function_count, sizeof *walk->functions, array_order_u32);
     return STATUS_ok;
 }
 
 static struct function *usage_find_function(const struct walk *walk, uint32_t id)
 {
     return bsearch(&id, walk->functions, walk->function_count, sizeof *walk->functions,
-                   spirv_order);
+                   array_order_u32);
 }
 
 static void usage_reach_function(struct walk *walk, struct function *function)
@@ -107,7 +110,7 @@ static void usage_reach_function(struct walk *walk, struct function *function)
 static void usage_use_resource(struct walk *walk, uint32_t id)
 {
     struct spirv_resource *resource =
-        bsearch(&id, walk->usage->resources, walk->usage->count, sizeof *resource, spirv_order);
+        bsearch(&id, walk->usage->resources, walk->usage->count, sizeof *resource, array_order_u32);
     if (resource) {
         resource->is_used = true;
     }

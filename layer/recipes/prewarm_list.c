@@ -167,7 +167,7 @@ static int prewarm_compare_worth(const void *left, const void *right)
     const struct prewarm_item *a = left;
     const struct prewarm_item *b = right;
     const int known = (a->use->compile_us == 0) - (b->use->compile_us == 0);
-    const int size = (a->code_bytes > b->code_bytes) - (a->code_bytes < b->code_bytes);
+    const int size = array_order_of(a->code_bytes, b->code_bytes);
     const int days = (a->use->days < b->use->days) - (a->use->days > b->use->days);
     const int time =
         (a->use->compile_us < b->use->compile_us) - (a->use->compile_us > b->use->compile_us);

@@ -176,7 +176,7 @@ static int warm_compare_items(const void *left, const void *right)
 {
     const struct warm_item *a = left;
     const struct warm_item *b = right;
-    const int order = (a->environment > b->environment) - (a->environment < b->environment);
+    const int order = array_order_of(a->environment, b->environment);
     return order ? order : digest_compare(a->use->pipeline, b->use->pipeline);
 }
 
