@@ -89,15 +89,15 @@ static uint64_t digest_set_storable(uint64_t value)
     return value ? value : 1;
 }
 
-static uint64_t digest_set_hash(const struct digest_set *set, uint64_t value)
+static const struct digest *digest_set_pointed(uint64_t value)
 {
-    return set->hash ? set->hash(value) : value;
+    return (const struct digest *)(uintptr_t)value;
 }
 
 /* The slot that holds the value, or the free one where it would stand. */
 static uint64_t *digest_set_place(const struct digest_set *set, uint64_t value)
 {
-    size_t i = (size_t)digest_set_hash(set, value) & set->mask;
+    size_t i = (size_t)(set->of_pointers ? digest_set_pointed(value)->low : value) & set->mask;
     while (set->slots[i] != 0 && set->slots[i] != value) {
         i = (i + 1) & set->mask;
     }
@@ -119,7 +119,7 @@ static __attribute__((cold)) bool digest_set_grow(struct digest_set *set)
         set->mask = DIGEST_SET_FIRST - 1;
         return true;
     }
-    struct digest_set larger = {.mask = set->mask * 2 + 1, .hash = set->hash};
+    struct digest_set larger = {.mask = set->mask * 2 + 1, .of_pointers = set->of_pointers};
     larger.slots = calloc(larger.mask + 1, sizeof(uint64_t));
     if (!larger.slots) {
         return false;
@@ -150,15 +150,23 @@ bool digest_set_add(struct digest_set *set, uint64_t value)
     return true;
 }
 
-uint64_t digest_set_find(const struct digest_set *set, uint64_t hash,
-                         bool (*matches)(uint64_t value, const void *wanted), const void *wanted)
+void *digest_set_find(const struct digest_set *set, struct digest digest)
 {
-    size_t i = (size_t)hash & set->mask;
+    size_t i = (size_t)digest.low & set->mask;
     while (set->slots && set->slots[i] != 0) {
-        if (matches(set->slots[i], wanted)) {
-            return set->slots[i];
+        if (digest_equal(*digest_set_pointed(set->slots[i]), digest)) {
+            return (void *)(uintptr_t)set->slots[i];
         }
         i = (i + 1) & set->mask;
     }
-    return 0;
+    return NULL;
+}
+
+void *digest_set_next(const struct digest_set *set, size_t *at)
+{
+    uint64_t value = 0;
+    while (value == 0 && set->slots && *at <= set->mask) {
+        value = set->slots[(*at)++];
+    }
+    return (void *)(uintptr_t)value;
 }

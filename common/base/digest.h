@@ -48,18 +48,18 @@ void digest_put(struct bytes *bytes, struct digest digest);
 struct digest digest_get(struct bytes_reader *reader);
 
 /* A growing set of 64-bit values, by open addressing. A value is half of a content digest, which is
- * its own hash (a coincidence costs a wrong hint, never a wrong pipeline), or a pointer to
- * something with a digest, of which the owner tells the hash and whether it is the wanted one.
+ * its own hash (a coincidence costs a wrong hint, never a wrong pipeline); or, in a set of those
+ * alone, a pointer to a struct that begins with a digest.
  *
- * Zero-initialize the struct, set `hash` where values are pointers, and do not move it. Not
- * thread-safe: it belongs to one owner, under the owner's lock. */
+ * Zero-initialize the struct, set of_pointers for such a set, and do not move it. Not thread-safe:
+ * it belongs to one owner, under the owner's lock. */
 #define DIGEST_SET_FIRST 16
 
 struct digest_set {
     uint64_t *slots; /* 0: free; NULL: nothing was added yet */
     size_t mask;     /* of slot numbers; their count is a power of two */
     size_t count;
-    uint64_t (*hash)(uint64_t value); /* NULL: a value is its own hash */
+    bool of_pointers;
     uint64_t first[DIGEST_SET_FIRST]; /* the slots, as long as they are enough */
 };
 
@@ -72,8 +72,10 @@ bool digest_set_has(const struct digest_set *set, uint64_t value);
 /* Adds a value, unless it is there. False: out of memory, nothing has changed. */
 bool digest_set_add(struct digest_set *set, uint64_t value);
 
-/* The value of this hash for which `matches` holds, or 0. */
-uint64_t digest_set_find(const struct digest_set *set, uint64_t hash,
-                         bool (*matches)(uint64_t value, const void *wanted), const void *wanted);
+/* The struct with this digest, in a set of pointers; NULL: there is none. */
+void *digest_set_find(const struct digest_set *set, struct digest digest);
+
+/* The next pointer in a set; *at counts from 0. NULL: there are no more. */
+void *digest_set_next(const struct digest_set *set, size_t *at);
 
 #endif

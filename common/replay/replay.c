@@ -7,10 +7,6 @@
 #include "common/replay/replay_objects.h"
 #include "common/spirv/spirv.h"
 
-/* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
- */
-#define MAX_DEPTH 16
-
 /* The most that is kept for the next pipelines; beyond it all objects are destroyed, and created
  * again when needed. */
 #define MAX_OBJECTS   8192
@@ -204,14 +200,14 @@ static bool replay_find_handle(void *user, VkObjectType type, struct digest cont
                                uint64_t *ret_handle)
 {
     struct replay *replay = user;
-    struct replay_object *object = replay_objects_find(&replay->objects, content);
+    struct replay_object *object = digest_set_find(&replay->objects.set, content);
     enum replay_outcome outcome = REPLAY_INVALID;
     if (object) {
         if (object->state != REPLAY_BEING_MADE && object->type == type) {
             outcome = object->outcome;
             replay->lack = object->lack;
         }
-    } else if (replay->depth < MAX_DEPTH) {
+    } else if (replay->depth < REPLAY_MAX_DEPTH) {
         replay->depth++;
         outcome = replay_make_object(replay, type, content);
         replay->depth--;
@@ -220,7 +216,7 @@ static bool replay_find_handle(void *user, VkObjectType type, struct digest cont
         replay->failure = outcome;
         return false;
     }
-    object = replay_objects_find(&replay->objects, content);
+    object = digest_set_find(&replay->objects.set, content);
     *ret_handle = type == VK_OBJECT_TYPE_SHADER_MODULE ? (uintptr_t)object : object->handle.value;
     return true;
 }
@@ -265,7 +261,7 @@ enum replay_outcome replay_pipeline(struct replay *replay, struct digest environ
     if (replay->objects.set.count > MAX_OBJECTS || replay->objects.code_size > MAX_CODE_SIZE) {
         replay_clear(replay);
     }
-    const struct replay_object *object = replay_objects_find(&replay->objects, pipeline);
+    const struct replay_object *object = digest_set_find(&replay->objects.set, pipeline);
     if (object) {
         replay->lack = object->lack;
         return object->type == VK_OBJECT_TYPE_PIPELINE ? object->outcome : REPLAY_INVALID;

@@ -8,46 +8,26 @@
 #include "common/replay/replay_objects.h"
 #include "common/spirv/spirv.h"
 
-/* As in replay.c. */
-#define MAX_DEPTH 16
-
 /* Objects that are remembered; beyond it all are forgotten. */
 #define MAX_NODES 8192
 
 /* An object that forms refer to. Handles of decoded create-infos point to it. */
 struct check_node {
-    struct digest content;
-    VkObjectType type;  /* that the form makes */
-    bool being_checked; /* a request for it now comes from one of its own parts */
-    bool is_known;      /* else the walk was cut off where it is not too deep by itself */
+    struct digest content; /* first, for the set */
+    VkObjectType type;     /* that the form makes */
+    bool being_checked;    /* a request for it now comes from one of its own parts */
+    bool is_known;         /* else the walk was cut off where it is not too deep by itself */
     enum replay_outcome outcome;
     void *info; /* decoded, where pipelines are checked against it; else NULL */
 };
 
 struct replay_check {
     struct replay_source source;
-    struct digest_set nodes; /* pointers */
+    struct digest_set nodes; /* of pointers */
     unsigned depth;
     bool is_cut;                 /* the walk was too deep */
     enum replay_outcome failure; /* why the current form cannot be decoded */
 };
-
-static uint64_t node_hash(uint64_t value)
-{
-    return ((const struct check_node *)(uintptr_t)value)->content.low;
-}
-
-static bool node_matches(uint64_t value, const void *wanted)
-{
-    return digest_equal(((const struct check_node *)(uintptr_t)value)->content,
-                        *(const struct digest *)wanted);
-}
-
-static struct check_node *check_find_node(const struct replay_check *check, struct digest content)
-{
-    const uint64_t found = digest_set_find(&check->nodes, content.low, node_matches, &content);
-    return (struct check_node *)(uintptr_t)found;
-}
 
 static const struct check_node *node_of(uint64_t handle)
 {
@@ -219,7 +199,7 @@ static void check_node(struct replay_check *check, struct check_node *node)
 /* Finds the node, or makes and checks it. NULL: out of memory. */
 static struct check_node *check_take_node(struct replay_check *check, struct digest content)
 {
-    struct check_node *node = check_find_node(check, content);
+    struct check_node *node = digest_set_find(&check->nodes, content);
     if (!node) {
         node = calloc(1, sizeof *node);
         if (!node) {
@@ -240,7 +220,7 @@ static struct check_node *check_take_node(struct replay_check *check, struct dig
 static enum replay_outcome check_look_at(struct replay_check *check, VkObjectType type,
                                          struct digest content, const struct check_node **ret_node)
 {
-    if (check->depth >= MAX_DEPTH) {
+    if (check->depth >= REPLAY_MAX_DEPTH) {
         check->is_cut = true;
         return REPLAY_INVALID;
     }
@@ -268,15 +248,12 @@ static bool check_find_handle(void *user, VkObjectType type, struct digest conte
 
 static void check_forget_nodes(struct replay_check *check)
 {
-    for (size_t i = 0; check->nodes.slots && i <= check->nodes.mask; i++) {
-        struct check_node *node = (struct check_node *)(uintptr_t)check->nodes.slots[i];
-        if (node) {
-            free(node->info);
-            free(node);
-        }
+    size_t at = 0;
+    for (struct check_node *node; (node = digest_set_next(&check->nodes, &at));) {
+        free(node->info);
+        free(node);
     }
     digest_set_release(&check->nodes);
-    check->nodes = (struct digest_set){.hash = node_hash};
 }
 
 enum replay_outcome replay_check_pipeline(struct replay_check *check, struct digest pipeline)
@@ -294,7 +271,7 @@ struct replay_check *replay_check_new(const struct replay_source *source)
     struct replay_check *check = calloc(1, sizeof *check);
     if (check) {
         check->source = *source;
-        check->nodes.hash = node_hash;
+        check->nodes.of_pointers = true;
     }
     return check;
 }

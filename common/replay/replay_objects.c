@@ -134,27 +134,6 @@ enum replay_outcome replay_create_pipeline(VkDevice device, const struct replay_
     return (feedback.flags & hit) == hit ? REPLAY_HIT : REPLAY_COMPILED;
 }
 
-static struct replay_object *object_at(uint64_t value)
-{
-    return (struct replay_object *)(uintptr_t)value;
-}
-
-static uint64_t object_hash(uint64_t value)
-{
-    return object_at(value)->content.low;
-}
-
-static bool object_matches(uint64_t value, const void *wanted)
-{
-    return digest_equal(object_at(value)->content, *(const struct digest *)wanted);
-}
-
-struct replay_object *replay_objects_find(const struct replay_objects *objects,
-                                          struct digest content)
-{
-    return object_at(digest_set_find(&objects->set, content.low, object_matches, &content));
-}
-
 struct replay_object *replay_objects_insert(struct replay_objects *objects, VkObjectType type,
                                             struct digest content)
 {
@@ -167,7 +146,7 @@ struct replay_object *replay_objects_insert(struct replay_objects *objects, VkOb
         .type = type,
         .state = REPLAY_BEING_MADE,
     };
-    objects->set.hash = object_hash;
+    objects->set.of_pointers = true;
     if (!digest_set_add(&objects->set, (uintptr_t)object)) {
         free(object);
         return NULL;
@@ -208,9 +187,9 @@ void replay_objects_destroy(VkDevice device, const struct replay_commands *comma
 static void objects_destroy_all_of(struct replay_objects *objects, VkObjectType type,
                                    VkDevice device, const struct replay_commands *commands)
 {
-    for (size_t i = 0; objects->set.slots && i <= objects->set.mask; i++) {
-        const struct replay_object *object = object_at(objects->set.slots[i]);
-        if (object && object->type == type && object->state == REPLAY_MADE) {
+    size_t at = 0;
+    for (const struct replay_object *object; (object = digest_set_next(&objects->set, &at));) {
+        if (object->type == type && object->state == REPLAY_MADE) {
             replay_objects_destroy(device, commands, type, object->handle);
         }
     }
@@ -231,8 +210,9 @@ void replay_objects_clear(struct replay_objects *objects, VkDevice device,
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
         objects_destroy_all_of(objects, order[i], device, commands);
     }
-    for (size_t i = 0; objects->set.slots && i <= objects->set.mask; i++) {
-        free(object_at(objects->set.slots[i]));
+    size_t at = 0;
+    for (void *object; (object = digest_set_next(&objects->set, &at));) {
+        free(object);
     }
     digest_set_release(&objects->set);
     *objects = (struct replay_objects){0};

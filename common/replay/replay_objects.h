@@ -12,6 +12,10 @@
 #include "common/base/digest.h"
 #include "common/replay/replay.h"
 
+/* Nesting of objects: no valid pipeline is as deep, and a hostile one must not exhaust the stack.
+ */
+#define REPLAY_MAX_DEPTH 16
+
 union replay_handle {
     uint64_t value;
     VkShaderModule shader_module;
@@ -30,7 +34,7 @@ enum replay_state {
 };
 
 struct replay_object {
-    struct digest content;
+    struct digest content; /* first, for the set */
     VkObjectType type;
     enum replay_state state;
     enum replay_outcome outcome;
@@ -39,17 +43,13 @@ struct replay_object {
     VkShaderModuleCreateInfo module; /* of a shader module; its code is borrowed */
 };
 
-/* Zero-initialize it, and do not move it. */
+/* Zero-initialize it, and do not move it. What is found in the set is valid until it is cleared. */
 struct replay_objects {
-    struct digest_set set; /* pointers */
+    struct digest_set set; /* of pointers */
     size_t code_size;      /* of all shader modules */
     size_t samplers;       /* that live, and those of them with a custom border color */
     size_t border_color_samplers;
 };
-
-/* NULL: there is none. The result is valid until the table is emptied. */
-struct replay_object *replay_objects_find(const struct replay_objects *objects,
-                                          struct digest content);
 
 /* Inserts an object that is not in the table, in state BEING_MADE. NULL: out of memory. */
 struct replay_object *replay_objects_insert(struct replay_objects *objects, VkObjectType type,

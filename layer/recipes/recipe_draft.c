@@ -105,25 +105,10 @@ const struct objects_module *recipe_draft_module(const struct recipe_draft *draf
 }
 
 struct recipe_form {
-    struct digest digest;
+    struct digest digest; /* first, for the set */
     size_t size;
     uint8_t bytes[];
 };
-
-static const struct recipe_form *recipe_form_of(uint64_t value)
-{
-    return (const struct recipe_form *)(uintptr_t)value;
-}
-
-static uint64_t recipe_form_hash(uint64_t value)
-{
-    return recipe_form_of(value)->digest.low;
-}
-
-static bool recipe_form_matches(uint64_t value, const void *digest)
-{
-    return digest_equal(recipe_form_of(value)->digest, *(const struct digest *)digest);
-}
 
 bool recipe_forms_keep_type(VkStructureType type)
 {
@@ -142,8 +127,9 @@ bool recipe_forms_keep_type(VkStructureType type)
 
 void recipe_forms_release(struct recipe_forms *forms)
 {
-    for (size_t i = 0; forms->set.slots && i <= forms->set.mask; i++) {
-        free((void *)(uintptr_t)forms->set.slots[i]);
+    size_t at = 0;
+    for (void *form; (form = digest_set_next(&forms->set, &at));) {
+        free(form);
     }
     digest_set_release(&forms->set);
 }
@@ -151,21 +137,20 @@ void recipe_forms_release(struct recipe_forms *forms)
 const void *recipe_forms_find(const struct recipe_forms *forms, struct digest digest,
                               size_t *ret_size)
 {
-    const uint64_t value = digest_set_find(&forms->set, digest.low, recipe_form_matches, &digest);
-    if (!value) {
+    const struct recipe_form *found = digest_set_find(&forms->set, digest);
+    if (!found) {
         return NULL;
     }
-    *ret_size = recipe_form_of(value)->size;
-    return recipe_form_of(value)->bytes;
+    *ret_size = found->size;
+    return found->bytes;
 }
 
 void recipe_forms_keep(struct recipe_forms *forms, struct digest digest, const void *form,
                        size_t size)
 {
     const size_t whole = sizeof(struct recipe_form) + size;
-    forms->set.hash = recipe_form_hash;
-    if (whole > FORMS_BYTES_MAX - forms->bytes ||
-        digest_set_find(&forms->set, digest.low, recipe_form_matches, &digest)) {
+    forms->set.of_pointers = true;
+    if (whole > FORMS_BYTES_MAX - forms->bytes || digest_set_find(&forms->set, digest)) {
         return;
     }
     struct recipe_form *kept = malloc(whole);

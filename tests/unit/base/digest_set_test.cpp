@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of 64-bit values: plain ones, and pointers with a hash of their own.
+// Sets of 64-bit values: plain ones, and pointers to what begins with a digest.
 #include <gtest/gtest.h>
+
+#include <set>
 
 extern "C" {
 #include "common/base/digest.h"
@@ -32,35 +34,26 @@ TEST_F(DigestSet, HoldsWhatWasAdded)
     }
 }
 
-struct item {
-    uint64_t hash;
-    int name;
-};
-
-uint64_t hash_of(uint64_t value)
+TEST_F(DigestSet, FindsPointersByTheirDigest)
 {
-    return reinterpret_cast<const item *>(value)->hash;
-}
-
-bool is_named(uint64_t value, const void *name)
-{
-    return reinterpret_cast<const item *>(value)->name == *static_cast<const int *>(name);
-}
-
-TEST_F(DigestSet, FindsPointersByHashAndMatch)
-{
-    set.hash = hash_of;
-    item items[40];
-    for (int i = 0; i < 40; i++) {
-        items[i] = {static_cast<uint64_t>(i % 3), i};
-        ASSERT_TRUE(digest_set_add(&set, reinterpret_cast<uint64_t>(&items[i])));
+    set.of_pointers = true;
+    struct digest items[40];
+    size_t at = 0;
+    EXPECT_EQ(digest_set_find(&set, {1, 1}), nullptr);
+    EXPECT_EQ(digest_set_next(&set, &at), nullptr);
+    for (uint64_t i = 0; i < 40; i++) {
+        items[i] = {i % 3, i};
+        ASSERT_TRUE(digest_set_add(&set, reinterpret_cast<uintptr_t>(&items[i])));
     }
-    for (int i = 0; i < 40; i++) {
-        EXPECT_EQ(digest_set_find(&set, items[i].hash, is_named, &i),
-                  reinterpret_cast<uint64_t>(&items[i]));
+    for (uint64_t i = 0; i < 40; i++) {
+        EXPECT_EQ(digest_set_find(&set, {i % 3, i}), &items[i]);
     }
-    const int other = 40;
-    EXPECT_EQ(digest_set_find(&set, 1, is_named, &other), 0u);
+    EXPECT_EQ(digest_set_find(&set, {1, 40}), nullptr);
+    std::set<const void *> seen;
+    while (const void *item = digest_set_next(&set, &at)) {
+        EXPECT_TRUE(seen.insert(item).second) << "each once";
+    }
+    EXPECT_EQ(seen.size(), 40u);
 }
 
 } // namespace
