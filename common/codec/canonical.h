@@ -204,6 +204,10 @@ bool canonical_references(const void *bytes, size_t size,
                           bool (*visit)(void *user, VkObjectType type, struct digest content),
                           void *user);
 
+/* The first struct of this sType in a chain, or NULL; looks at the first 64 structs, more than any
+ * real program has. */
+const void *canonical_find_struct(const void *next, VkStructureType stype);
+
 /* The sType that the form starts with, VK_STRUCTURE_TYPE_MAX_ENUM where it is too short. */
 VkStructureType canonical_stype(const void *bytes, size_t size);
 

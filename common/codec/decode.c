@@ -375,14 +375,14 @@ static bool decode_struct(struct decoder *decoder, const struct codec_struct *ty
 
 static bool decode_root(struct decoder *decoder, const void *bytes, size_t size)
 {
-    enum codec_id id;
     decoder->in = bytes_reader_over(bytes, size);
     decoder->used = 0;
     decoder->flags = NULL;
-    if (size > CANONICAL_MAX_SIZE || !form_root(bytes_get_u32(&decoder->in), &id)) {
+    const struct form_root *form = form_find_root(bytes_get_u32(&decoder->in));
+    if (size > CANONICAL_MAX_SIZE || !form) {
         return false;
     }
-    const struct codec_struct *type = &codec_structs[id];
+    const struct codec_struct *type = &codec_structs[form->id];
     union scratch scratch = {0};
     void *placed = decode_place(decoder, type->size);
     VkBaseInStructure *root = placed ? placed : (void *)scratch.memory;

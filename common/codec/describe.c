@@ -411,11 +411,11 @@ bool canonical_describe(const void *bytes, size_t size,
         .code = describe_note_code,
         .user = &description,
     };
-    enum codec_id id;
+    const struct form_root *root = form_find_root((uint32_t)canonical_stype(bytes, size));
     void *create_info = canonical_decode(bytes, size, &sources);
-    const bool described = create_info && form_root((uint32_t)canonical_stype(bytes, size), &id);
+    const bool described = create_info && root;
     if (described) {
-        describe_struct(&description, id, create_info);
+        describe_struct(&description, root->id, create_info);
     }
     free(create_info);
     free(description.contents);

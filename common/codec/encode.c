@@ -5,29 +5,29 @@
 #include "common/codec/encode_walk.h"
 #include "common/codec/rules.h"
 
-bool form_root(uint32_t stype, enum codec_id *ret_id)
+static const struct form_root form_roots[] = {
+    {CODEC_VkComputePipelineCreateInfo, VK_OBJECT_TYPE_PIPELINE},
+    {CODEC_VkGraphicsPipelineCreateInfo, VK_OBJECT_TYPE_PIPELINE},
+    {CODEC_VkRayTracingPipelineCreateInfoKHR, VK_OBJECT_TYPE_PIPELINE},
+    {CODEC_VkRayTracingPipelineCreateInfoNV, VK_OBJECT_TYPE_PIPELINE},
+    {CODEC_VkShaderModuleCreateInfo, VK_OBJECT_TYPE_SHADER_MODULE},
+    {CODEC_VkDescriptorSetLayoutCreateInfo, VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT},
+    {CODEC_VkPipelineLayoutCreateInfo, VK_OBJECT_TYPE_PIPELINE_LAYOUT},
+    {CODEC_VkDescriptorUpdateTemplateCreateInfo, VK_OBJECT_TYPE_UNKNOWN},
+    {CODEC_VkSamplerCreateInfo, VK_OBJECT_TYPE_SAMPLER},
+    {CODEC_VkSamplerYcbcrConversionCreateInfo, VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION},
+    {CODEC_VkRenderPassCreateInfo, VK_OBJECT_TYPE_RENDER_PASS},
+    {CODEC_VkRenderPassCreateInfo2, VK_OBJECT_TYPE_RENDER_PASS},
+};
+
+const struct form_root *form_find_root(uint32_t stype)
 {
-    static const enum codec_id roots[] = {
-        CODEC_VkComputePipelineCreateInfo,
-        CODEC_VkGraphicsPipelineCreateInfo,
-        CODEC_VkRayTracingPipelineCreateInfoKHR,
-        CODEC_VkRayTracingPipelineCreateInfoNV,
-        CODEC_VkShaderModuleCreateInfo,
-        CODEC_VkDescriptorSetLayoutCreateInfo,
-        CODEC_VkPipelineLayoutCreateInfo,
-        CODEC_VkDescriptorUpdateTemplateCreateInfo,
-        CODEC_VkSamplerCreateInfo,
-        CODEC_VkSamplerYcbcrConversionCreateInfo,
-        CODEC_VkRenderPassCreateInfo,
-        CODEC_VkRenderPassCreateInfo2,
-    };
-    for (size_t i = 0; i < sizeof roots / sizeof roots[0]; i++) {
-        if (codec_structs[roots[i]].stype == stype) {
-            *ret_id = roots[i];
-            return true;
+    for (size_t i = 0; i < sizeof form_roots / sizeof form_roots[0]; i++) {
+        if (codec_structs[form_roots[i].id].stype == stype) {
+            return &form_roots[i];
         }
     }
-    return false;
+    return NULL;
 }
 
 /* What the subpass uses decides whether two states of the pipeline are live. */
@@ -117,25 +117,19 @@ static bool encode_prepare_pipeline(struct encoder *encoder, enum codec_id id,
            encode_prepare_graphics(encoder, create_info, &chain);
 }
 
-static bool encode_is_pipeline(enum codec_id id)
-{
-    return id == CODEC_VkComputePipelineCreateInfo || id == CODEC_VkGraphicsPipelineCreateInfo ||
-           id == CODEC_VkRayTracingPipelineCreateInfoKHR ||
-           id == CODEC_VkRayTracingPipelineCreateInfoNV;
-}
-
 static bool encode_root(struct encoder *encoder, const void *create_info)
 {
     uint32_t stype = (uint32_t)((const VkBaseInStructure *)create_info)->sType;
-    enum codec_id id;
-    if (!form_root(stype, &id)) {
+    const struct form_root *root = form_find_root(stype);
+    if (!root) {
         return encode_give_up(encoder, CANONICAL_CAUSE_STRUCT);
     }
-    if (encode_is_pipeline(id) && !encode_prepare_pipeline(encoder, id, create_info)) {
+    if (root->type == VK_OBJECT_TYPE_PIPELINE &&
+        !encode_prepare_pipeline(encoder, (enum codec_id)root->id, create_info)) {
         return false;
     }
     return encode_put_u32(encoder, stype) &&
-           encode_struct(encoder, &codec_structs[id], create_info);
+           encode_struct(encoder, &codec_structs[root->id], create_info);
 }
 
 /* Where to look for a key with this tail, whose names and serials nobody outside can choose. */
@@ -232,26 +226,6 @@ VkStructureType canonical_stype(const void *bytes, size_t size)
 
 VkObjectType canonical_type_of(VkStructureType stype)
 {
-    switch (stype) {
-    case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
-    case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
-    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
-    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_NV:
-        return VK_OBJECT_TYPE_PIPELINE;
-    case VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO:
-        return VK_OBJECT_TYPE_SHADER_MODULE;
-    case VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO:
-        return VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT;
-    case VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO:
-        return VK_OBJECT_TYPE_PIPELINE_LAYOUT;
-    case VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO:
-        return VK_OBJECT_TYPE_SAMPLER;
-    case VK_STRUCTURE_TYPE_SAMPLER_YCBCR_CONVERSION_CREATE_INFO:
-        return VK_OBJECT_TYPE_SAMPLER_YCBCR_CONVERSION;
-    case VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO:
-    case VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO_2:
-        return VK_OBJECT_TYPE_RENDER_PASS;
-    default:
-        return VK_OBJECT_TYPE_UNKNOWN;
-    }
+    const struct form_root *root = form_find_root((uint32_t)stype);
+    return root ? (VkObjectType)root->type : VK_OBJECT_TYPE_UNKNOWN;
 }

@@ -217,7 +217,7 @@ static __attribute__((cold)) bool encode_inline_code(struct encoder *encoder,
 static __attribute__((cold)) bool
 encode_has_identifier(const VkPipelineShaderStageCreateInfo *stage)
 {
-    const VkPipelineShaderStageModuleIdentifierCreateInfoEXT *identifier = rules_find_struct(
+    const VkPipelineShaderStageModuleIdentifierCreateInfoEXT *identifier = canonical_find_struct(
         stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_MODULE_IDENTIFIER_CREATE_INFO_EXT);
     return identifier && identifier->identifierSize > 0;
 }

@@ -119,7 +119,7 @@ enum canonical_cause rules_read_head(enum codec_id id, const void *create_info,
     return cause;
 }
 
-const void *rules_find_struct(const void *next, VkStructureType stype)
+const void *canonical_find_struct(const void *next, VkStructureType stype)
 {
     const VkBaseInStructure *s = next;
     for (int left = RULES_MAX_STRUCTS; s && left > 0; s = s->pNext, left--) {
@@ -133,7 +133,7 @@ const void *rules_find_struct(const void *next, VkStructureType stype)
 const VkShaderModuleCreateInfo *rules_inline_module(const VkPipelineShaderStageCreateInfo *stage)
 {
     return stage->module == VK_NULL_HANDLE
-               ? rules_find_struct(stage->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO)
+               ? canonical_find_struct(stage->pNext, VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO)
                : NULL;
 }
 

@@ -80,9 +80,6 @@ enum canonical_cause rules_read_head(enum codec_id id, const void *create_info,
                                      struct pipeline_rules *ret_rules,
                                      struct graphics_chain *ret_chain);
 
-/* The first struct of this sType in a chain, or NULL; looks at RULES_MAX_STRUCTS at most. */
-const void *rules_find_struct(const void *next, VkStructureType stype);
-
 /* The create-info of the code that a stage brings along instead of a module (hazard 31), or NULL: a
  * module that is not NULL wins (chapter "Pipelines", VkPipelineShaderStageCreateInfo). Its pNext is
  * the rest of the stage's chain, not one of its own. */

@@ -200,8 +200,14 @@ static inline void form_copy(void *to, const void *from, size_t count, size_t wi
     }
 }
 
-/* The create-info that a form of this sType stands for; false where it is none that we know. */
-bool form_root(uint32_t stype, enum codec_id *ret_id);
+/* A create-info that has a form. */
+struct form_root {
+    uint16_t id;
+    uint32_t type; /* what it creates: canonical_type_of */
+};
+
+/* The create-info that a form of this sType stands for; NULL where it is none that we know. */
+const struct form_root *form_find_root(uint32_t stype);
 
 /* Bytes of one element of an array of scalars, in memory and in the form. */
 static inline size_t form_element_width(uint8_t kind)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/replay/replay.h"
 
+#include "common/codec/canonical.h"
 #include "common/spirv/spirv.h"
 
 /* All replays of a device together take no more than this part of what it can have of a kind. */
@@ -111,14 +112,9 @@ bool replay_limits_allow_sampler(const struct replay_limits *limits,
 /* 0: the stage requires none. */
 static uint32_t limits_required_subgroup_size(const VkPipelineShaderStageCreateInfo *stage)
 {
-    for (const VkBaseInStructure *s = stage->pNext; s; s = s->pNext) {
-        if (s->sType ==
-            VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO) {
-            return ((const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo *)s)
-                ->requiredSubgroupSize;
-        }
-    }
-    return 0;
+    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo *size = canonical_find_struct(
+        stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+    return size ? size->requiredSubgroupSize : 0;
 }
 
 static const char *limits_exceeded_by_subgroup_size(const struct replay_limits *limits,

@@ -245,17 +245,12 @@ enum status pipeline_check_layout(const VkPipelineLayoutCreateInfo *info)
  * (VkGraphicsPipelineLibraryCreateInfoEXT). */
 static bool stage_makes_primitives(const VkGraphicsPipelineCreateInfo *info, bool is_library)
 {
-    for (const VkBaseInStructure *s = info->pNext; s; s = s->pNext) {
-        if (s->sType == VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT) {
-            return ((const VkGraphicsPipelineLibraryCreateInfoEXT *)s)->flags &
-                   VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;
-        }
-        if (s->sType == VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR &&
-            ((const VkPipelineLibraryCreateInfoKHR *)s)->libraryCount > 0) {
-            is_library = true;
-        }
-    }
-    return !is_library;
+    const VkGraphicsPipelineLibraryCreateInfoEXT *subsets = canonical_find_struct(
+        info->pNext, VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT);
+    const VkPipelineLibraryCreateInfoKHR *libraries =
+        canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_LIBRARY_CREATE_INFO_KHR);
+    return subsets ? subsets->flags & VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT
+                   : !is_library && !(libraries && libraries->libraryCount > 0);
 }
 
 struct pipeline_parts pipeline_parts_of(const VkBaseInStructure *info)
