@@ -14,10 +14,11 @@
 
 #include "common/base/bytes.h"
 
-/* Opens an object ('{') or an array ('['). */
+/* Opens an object ('{'), an array ('['), or a string ('"') of bytes that need no escapes, which the
+ * caller puts. */
 void json_put_open(struct bytes *out, const char *key, char bracket);
 
-/* Closes it ('}' or ']'). */
+/* Closes it ('}', ']' or '"'). */
 void json_put_close(struct bytes *out, char bracket);
 
 /* text NULL is the empty string. */

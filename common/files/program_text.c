@@ -76,20 +76,6 @@ static void list_make_room(void *entries, size_t size, size_t *count, size_t mos
     }
 }
 
-/* Moves *at behind the next entry of a text, which ends at *ret_end. NULL: that was all. */
-static const char *list_next(struct json_text text, const char **at, const char **ret_end)
-{
-    const char *const end = text.size ? text.data + text.size : text.data; /* NULL: none */
-    const char *entry = *at ? *at : text.data;
-    if (entry >= end) {
-        return NULL;
-    }
-    const char *space = memchr(entry, ' ', (size_t)(end - entry));
-    *ret_end = space ? space : end;
-    *at = *ret_end + 1;
-    return entry;
-}
-
 /* A digest that the text from `at` to `end` begins with. */
 static bool list_parse_digest(const char *at, const char *end, struct digest *ret_digest)
 {
@@ -101,12 +87,45 @@ static bool list_parse_digest(const char *at, const char *end, struct digest *re
     return digest_parse(hex, ret_digest);
 }
 
-static void list_put_digest(struct bytes *out, const char *before, struct digest digest)
+/* Gives each entry of a text that begins with a digest, with what follows that, up to `end`. */
+static void list_parse(struct json_text text, void *list,
+                       void (*take)(void *list, struct digest name, const char *at,
+                                    const char *end))
+{
+    size_t length;
+    for (size_t from = 0; from < text.size; from += length + 1) {
+        const char *entry = text.data + from;
+        const char *space = memchr(entry, ' ', text.size - from);
+        struct digest name;
+        length = space ? (size_t)(space - entry) : text.size - from;
+        if (list_parse_digest(entry, entry + length, &name)) {
+            take(list, name, entry + HEX_DIGITS, entry + length);
+        }
+    }
+}
+
+static void list_put_digest(struct bytes *out, struct digest digest)
 {
     char hex[DIGEST_HEX_SIZE];
     digest_format(digest, hex);
-    bytes_put_text(out, before);
     bytes_put(out, hex, HEX_DIGITS);
+}
+
+/* Appends a list as a member, unless it is empty; `put_rest`: what follows the digest. */
+static void list_put(struct bytes *out, const char *key, const void *entries, size_t size,
+                     size_t count, void (*put_rest)(const void *entry, struct bytes *out))
+{
+    const char *entry = entries;
+    if (count == 0) {
+        return;
+    }
+    json_put_open(out, key, '"');
+    for (size_t i = 0; i < count; i++, entry += size) {
+        bytes_put_text(out, i > 0 ? " " : "");
+        list_put_digest(out, *(const struct digest *)(const void *)entry);
+        put_rest(entry, out);
+    }
+    json_put_close(out, '"');
 }
 
 const struct slow_calls *slow_calls_find(const struct slow_calls_list *list, struct digest identity)
@@ -145,30 +164,21 @@ static bool slow_calls_parse_times(const char *at, const char *end, struct slow_
     return at == end;
 }
 
-static void slow_calls_parse(struct json_text text, struct slow_calls_list *list)
+static void slow_calls_take(void *list, struct digest identity, const char *at, const char *end)
 {
-    const char *at = NULL;
-    const char *end;
-    list->count = 0;
-    for (const char *entry; (entry = list_next(text, &at, &end));) {
-        struct slow_calls calls = {0};
-        if (list_parse_digest(entry, end, &calls.identity) &&
-            slow_calls_parse_times(entry + HEX_DIGITS, end, &calls)) {
-            slow_calls_set(list, &calls);
-        }
+    struct slow_calls calls = {.identity = identity};
+    if (slow_calls_parse_times(at, end, &calls)) {
+        slow_calls_set(list, &calls);
     }
 }
 
-static void slow_calls_put(const struct slow_calls_list *list, struct bytes *out)
+static void slow_calls_put_times(const void *entry, struct bytes *out)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        const uint32_t *ms = list->drivers[i].ms;
-        char text[(size_t)SLOW_CALL_COUNT * 12];
-        list_put_digest(out, i > 0 ? " " : "", list->drivers[i].identity);
-        const int length = snprintf(text, sizeof text, "-%" PRIu32 "-%" PRIu32 "-%" PRIu32,
-                                    ms[SLOW_LOAD], ms[SLOW_READ], ms[SLOW_MERGE]);
-        bytes_put(out, text, (size_t)length);
-    }
+    const uint32_t *ms = ((const struct slow_calls *)entry)->ms;
+    char text[(size_t)SLOW_CALL_COUNT * 12];
+    const int length = snprintf(text, sizeof text, "-%" PRIu32 "-%" PRIu32 "-%" PRIu32,
+                                ms[SLOW_LOAD], ms[SLOW_READ], ms[SLOW_MERGE]);
+    bytes_put(out, text, (size_t)length);
 }
 
 const struct pipeline_key *pipeline_keys_find(const struct pipeline_keys *keys,
@@ -183,27 +193,18 @@ void pipeline_keys_set(struct pipeline_keys *keys, const struct pipeline_key *ke
     keys->keys[keys->count++] = *key;
 }
 
-static void pipeline_keys_parse(struct json_text text, struct pipeline_keys *keys)
+static void pipeline_keys_take(void *keys, struct digest device, const char *at, const char *end)
 {
-    const char *at = NULL;
-    const char *end;
-    keys->count = 0;
-    for (const char *entry; (entry = list_next(text, &at, &end));) {
-        struct pipeline_key key;
-        if (end - entry == 2 * HEX_DIGITS + 1 && entry[HEX_DIGITS] == '-' &&
-            list_parse_digest(entry, end, &key.device) &&
-            list_parse_digest(entry + HEX_DIGITS + 1, end, &key.key)) {
-            pipeline_keys_set(keys, &key);
-        }
+    struct pipeline_key key = {.device = device};
+    if (end - at == HEX_DIGITS + 1 && *at == '-' && list_parse_digest(at + 1, end, &key.key)) {
+        pipeline_keys_set(keys, &key);
     }
 }
 
-static void pipeline_keys_put(const struct pipeline_keys *keys, struct bytes *out)
+static void pipeline_keys_put_key(const void *entry, struct bytes *out)
 {
-    for (size_t i = 0; i < keys->count; i++) {
-        list_put_digest(out, i > 0 ? " " : "", keys->keys[i].device);
-        list_put_digest(out, "-", keys->keys[i].key);
-    }
+    bytes_put_u8(out, '-');
+    list_put_digest(out, ((const struct pipeline_key *)entry)->key);
 }
 
 const struct program_answer *program_find_answer(const struct program_app_caches *app_caches,
@@ -223,26 +224,18 @@ void program_add_answer(struct program_app_caches *app_caches, struct program_an
 }
 
 /* "-" follows the digests of empty answers. */
-static void program_parse_answers(struct json_text text, struct program_app_caches *app_caches)
+static void program_take_answer(void *app_caches, struct digest digest, const char *at,
+                                const char *end)
 {
-    const char *at = NULL;
-    const char *end;
-    app_caches->answer_count = 0;
-    for (const char *entry; (entry = list_next(text, &at, &end));) {
-        const ptrdiff_t more = end - entry - HEX_DIGITS;
-        struct program_answer answer = {.empty = more == 1 && end[-1] == '-'};
-        if ((more == 0 || answer.empty) && list_parse_digest(entry, end, &answer.digest)) {
-            program_add_answer(app_caches, answer);
-        }
+    const struct program_answer answer = {digest, end - at == 1 && *at == '-'};
+    if (at == end || answer.empty) {
+        program_add_answer(app_caches, answer);
     }
 }
 
-static void program_put_answers(const struct program_app_caches *app_caches, struct bytes *out)
+static void program_put_answer_mark(const void *entry, struct bytes *out)
 {
-    for (size_t i = 0; i < app_caches->answer_count; i++) {
-        list_put_digest(out, i > 0 ? " " : "", app_caches->answers[i].digest);
-        bytes_put(out, "-", app_caches->answers[i].empty);
-    }
+    bytes_put(out, "-", ((const struct program_answer *)entry)->empty);
 }
 
 static const char *const caches_words[] = {
@@ -322,11 +315,14 @@ static enum status program_parse(const void *data, size_t size, struct program_f
         } else if (json_text_is(key, "app_caches_kept")) {
             facts.app_caches.kept = json_read_number(&reader) != 0;
         } else if (json_text_is(key, "app_caches_answers")) {
-            program_parse_answers(json_read_string(&reader), &facts.app_caches);
+            facts.app_caches.answer_count = 0;
+            list_parse(json_read_string(&reader), &facts.app_caches, program_take_answer);
         } else if (json_text_is(key, "slow_calls")) {
-            slow_calls_parse(json_read_string(&reader), &facts.slow);
+            facts.slow.count = 0;
+            list_parse(json_read_string(&reader), &facts.slow, slow_calls_take);
         } else if (json_text_is(key, "pipeline_keys")) {
-            pipeline_keys_parse(json_read_string(&reader), &facts.keys);
+            facts.keys.count = 0;
+            list_parse(json_read_string(&reader), &facts.keys, pipeline_keys_take);
         } else if (json_text_is(key, "driver_settings")) {
             program_parse_settings(json_read_string(&reader), facts.driver_settings);
         } else {
@@ -387,21 +383,13 @@ void program_encode(const struct program_facts *facts, const void *old, size_t o
         json_put_string(out, "app_caches", caches_words[facts->caches]);
     }
     program_put_app_caches(&facts->app_caches, out);
-    if (facts->app_caches.answer_count > 0) {
-        bytes_put_text(out, ",\"app_caches_answers\":\"");
-        program_put_answers(&facts->app_caches, out);
-        bytes_put_u8(out, '"');
-    }
-    if (facts->slow.count > 0) {
-        bytes_put_text(out, ",\"slow_calls\":\"");
-        slow_calls_put(&facts->slow, out);
-        bytes_put_u8(out, '"');
-    }
-    if (facts->keys.count > 0) {
-        bytes_put_text(out, ",\"pipeline_keys\":\"");
-        pipeline_keys_put(&facts->keys, out);
-        bytes_put_u8(out, '"');
-    }
+    list_put(out, "app_caches_answers", facts->app_caches.answers,
+             sizeof *facts->app_caches.answers, facts->app_caches.answer_count,
+             program_put_answer_mark);
+    list_put(out, "slow_calls", facts->slow.drivers, sizeof *facts->slow.drivers, facts->slow.count,
+             slow_calls_put_times);
+    list_put(out, "pipeline_keys", facts->keys.keys, sizeof *facts->keys.keys, facts->keys.count,
+             pipeline_keys_put_key);
     if (*facts->driver_settings) {
         json_put_string(out, "driver_settings", facts->driver_settings);
     }
