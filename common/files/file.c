@@ -229,22 +229,18 @@ bool file_size_allowed(uint64_t size)
 
 enum status file_overwrite(int directory_fd, const char *name, const void *data, size_t size)
 {
-    int fd = -1;
+    AUTO_CLOSE int fd = -1;
     uint64_t old_size = 0;
     if (!file_size_allowed(size)) {
         return STATUS_disk_full;
     }
-    enum status reason = file_open_checked(directory_fd, name, O_WRONLY, 0, &fd, &old_size);
+    const enum status reason = file_open_checked(directory_fd, name, O_WRONLY, 0, &fd, &old_size);
     if (reason != STATUS_ok) {
         return reason;
     }
-    if (old_size != size) {
-        reason = STATUS_truncated;
-    } else if (pwrite(fd, data, size, 0) != (ssize_t)size) {
-        reason = STATUS_io_error;
-    }
-    close(fd);
-    return reason;
+    return old_size != size                             ? STATUS_truncated
+           : pwrite(fd, data, size, 0) != (ssize_t)size ? STATUS_io_error
+                                                        : STATUS_ok;
 }
 
 static enum status file_read_some(int fd, void *data, size_t size, size_t *ret_read)
@@ -291,7 +287,7 @@ static enum status file_read_once(int directory_fd, const char *name, uint64_t l
 {
     const bool is_large = how & FILE_LARGE;
     uint8_t *data = NULL;
-    int fd;
+    AUTO_CLOSE int fd = -1;
     uint64_t size;
     enum status reason = file_open_checked(directory_fd, name, O_RDONLY, how, &fd, &size);
     if (reason != STATUS_ok) {
@@ -309,7 +305,6 @@ static enum status file_read_once(int directory_fd, const char *name, uint64_t l
         }
         reason = data ? file_read_some(fd, data, (size_t)size, ret_size) : STATUS_out_of_memory;
     }
-    close(fd);
     if (reason == STATUS_ok) {
         *ret_data = data;
     } else if (is_large) {
@@ -352,14 +347,12 @@ enum status file_read_any(const char *path, uint64_t limit, uint8_t **ret_data, 
 enum status file_read_head(int directory_fd, const char *name, void *buffer, size_t capacity,
                            size_t *ret_read, uint64_t *ret_size)
 {
-    int fd;
+    AUTO_CLOSE int fd = -1;
     uint64_t size;
     enum status reason = file_open(directory_fd, name, &fd, &size);
-    if (reason != STATUS_ok) {
-        return reason;
+    if (reason == STATUS_ok) {
+        reason = file_read_some(fd, buffer, capacity, ret_read);
     }
-    reason = file_read_some(fd, buffer, capacity, ret_read);
-    close(fd);
     if (reason == STATUS_ok) {
         *ret_size = size;
     }

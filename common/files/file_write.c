@@ -31,14 +31,10 @@ static bool file_is_locked_by_other(int error)
 
 void file_sweep_temporary(int directory_fd, const char *name)
 {
-    const int fd = file_open_abandoned(directory_fd, name);
-    if (fd < 0) {
-        return;
-    }
-    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || !file_is_locked_by_other(errno)) {
+    AUTO_CLOSE const int fd = file_open_abandoned(directory_fd, name);
+    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || !file_is_locked_by_other(errno))) {
         unlinkat(directory_fd, name, 0);
     }
-    close(fd);
 }
 
 static uint64_t file_total_size(const struct iovec *parts, int count)
@@ -194,11 +190,10 @@ static enum status lock_until(int fd, uint64_t deadline)
 
 void file_touch(int directory_fd, const char *name)
 {
-    const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
+    AUTO_CLOSE const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0) {
         utimensat(directory_fd, name, NULL, AT_SYMLINK_NOFOLLOW);
     }
-    io_close(fd);
 }
 
 static uint64_t lock_deadline(unsigned wait_ms)

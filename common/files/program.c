@@ -3,9 +3,7 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/base/io.h"
 #include "common/files/file.h"
@@ -34,28 +32,23 @@ struct program_counters program_counters_since(const struct program_counters *no
     };
 }
 
-/* Closes the directory. */
 static enum status program_read_in(int directory, struct program_facts *ret_facts)
 {
-    uint8_t *data = NULL;
+    AUTO_FREE uint8_t *data = NULL;
     size_t size = 0;
     /* The lock keeps us from reading counters while they are overwritten in place. Without it, that
      * risk is accepted. */
     file_lock_directory(directory, LOCK_WAIT_MS);
-    enum status reason = file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &data, &size);
-    if (reason == STATUS_ok) {
-        reason = program_decode(data, size, ret_facts);
-    }
-    free(data);
-    file_unlock(directory);
-    return reason;
+    const enum status reason =
+        file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &data, &size);
+    return reason == STATUS_ok ? program_decode(data, size, ret_facts) : reason;
 }
 
 enum status program_load(const char *root, const char *app, struct program_facts *ret_facts)
 {
     *ret_facts = (struct program_facts){0};
-    int directory;
-    enum status reason = file_open_directory(root, app, false, &directory);
+    AUTO_UNLOCK int directory = -1;
+    const enum status reason = file_open_directory(root, app, false, &directory);
     return reason == STATUS_ok ? program_read_in(directory, ret_facts) : reason;
 }
 
@@ -63,7 +56,7 @@ bool program_is_ours(int directory_fd)
 {
     struct program_facts facts;
     /* A lock belongs to an open description; the caller's must not lose its own. */
-    int directory = io_open(directory_fd, ".", O_RDONLY | O_DIRECTORY);
+    AUTO_UNLOCK const int directory = io_open(directory_fd, ".", O_RDONLY | O_DIRECTORY);
     return directory >= 0 && program_read_in(directory, &facts) == STATUS_ok;
 }
 
@@ -128,9 +121,9 @@ static void program_apply_change(const struct program_change *change, struct pro
 /* The caller holds the folder's lock. */
 static enum status program_rewrite(int directory, const struct program_change *change)
 {
-    uint8_t *old = NULL;
+    AUTO_FREE uint8_t *old = NULL;
     size_t old_size = 0;
-    struct bytes text = {0};
+    AUTO(bytes_free) struct bytes text = {0};
     struct program_facts facts = {0};
     enum status reason =
         file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &old, &old_size);
@@ -139,41 +132,33 @@ static enum status program_rewrite(int directory, const struct program_change *c
     }
     if (reason == STATUS_out_of_memory || reason == STATUS_io_error ||
         (change->zero && reason != STATUS_ok)) {
-        free(old);
         return reason;
     }
     program_apply_change(change, &facts);
     program_encode(&facts, old, old_size, &text);
-    reason = STATUS_ok;
     if (text.failed) {
-        reason = STATUS_out_of_memory;
-    } else if (old && old_size == text.size && !change->learnt && !change->slow && !change->key) {
-        reason = file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
-    } else if (!old || old_size != text.size || memcmp(old, text.data, text.size) != 0) {
-        const struct iovec part = {.iov_base = text.data, .iov_len = text.size};
-        reason = file_replace_as(directory, PROGRAM_FILE_NAME, &part, 1, FILE_UNSYNCED);
+        return STATUS_out_of_memory;
     }
-    bytes_free(&text);
-    free(old);
-    return reason;
+    const bool is_as_large = old && old_size == text.size;
+    if (is_as_large && !change->learnt && !change->slow && !change->key) {
+        return file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
+    }
+    if (is_as_large && memcmp(old, text.data, text.size) == 0) {
+        return STATUS_ok;
+    }
+    const struct iovec part = {.iov_base = text.data, .iov_len = text.size};
+    return file_replace_as(directory, PROGRAM_FILE_NAME, &part, 1, FILE_UNSYNCED);
 }
 
 static enum status program_update(const char *root, const char *app, bool create,
                                   const struct program_change *change)
 {
-    int directory;
+    AUTO_UNLOCK int directory = -1;
     enum status reason = file_open_directory(root, app, create, &directory);
-    if (reason != STATUS_ok) {
-        return reason;
-    }
-    reason = file_lock_directory(directory, LOCK_WAIT_MS);
     if (reason == STATUS_ok) {
-        reason = program_rewrite(directory, change);
-        file_unlock(directory);
-    } else {
-        close(directory);
+        reason = file_lock_directory(directory, LOCK_WAIT_MS);
     }
-    return reason;
+    return reason == STATUS_ok ? program_rewrite(directory, change) : reason;
 }
 
 enum status program_learn(const char *root, const char *app, const struct program_learnt *learnt)
