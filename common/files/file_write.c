@@ -14,7 +14,6 @@
 #include "common/base/io.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "common/files/patience.h"
 
 #define CHUNK_SIZE ((size_t)8 << 20)
 

@@ -9,7 +9,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/files/patience.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
 #include "layer/worker/own_wait.h"

@@ -362,7 +362,7 @@ void cache_writer_take_read(struct cache_writer *writer, uint8_t *data, size_t s
                             struct cache_schedule_mark mark);
 
 /* What such threads have read beside a step (cache_look_here.c): takes the lock, and makes it the
- * snapshot unless a later look has seen it (a thread with patience, files/patience.h, may leave
+ * snapshot unless a later look has seen it (a thread with patience, base/clock.h, may leave
  * it); and frees what was never taken. */
 void cache_writer_take_handed(struct cache_writer *writer);
 void cache_writer_drop_handed(struct cache_writer *writer);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <vulkan/vk_layer.h>
 
-#include "common/files/patience.h"
+#include "common/base/clock.h"
 #include "layer/worker/driver_gate.h"
 #include "layer/worker/own_thread.h"
 #include "layer/worker/worker.h"

@@ -57,7 +57,7 @@ struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
 /* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False:
  * what was lent to it must be left alone, for this is a child of the process, or the disk has not
- * answered for as long as this thread has patience (files/patience.h). NULL: true. */
+ * answered for as long as this thread has patience (base/clock.h). NULL: true. */
 bool prewarm_finish(struct prewarm *prewarm);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/files/patience.h"
 #include "common/recipes/segment.h"
 #include "layer/worker/maintenance.h"
 #include "layer/worker/own_wait.h"

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/files/patience.h"
 #include "layer/chain/host.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"

@@ -6,7 +6,6 @@
 
 #include "common/base/clock.h"
 #include "common/blobs/crash_page.h"
-#include "common/files/patience.h"
 #include "layer/worker/own_thread.h"
 #include "layer/worker/own_wait.h"
 

@@ -4,7 +4,7 @@
  *     1 OPEN     our threads may call the driver
  *     2 LAST     the process ends: what driver_gate_prepare was given runs, the gate still open
  *     3 CLOSED   no thread of ours enters again; those inside are waited for, as long as the
- *                thread that ends the process has patience (files/patience.h)
+ *                thread that ends the process has patience (base/clock.h)
  *
  *     arrow                                function
  *     1 OPEN ─exit()──▶ 2 LAST             driver_gate_close_at_exit, the handler registered last

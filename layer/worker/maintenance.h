@@ -24,7 +24,7 @@ void maintenance_wrote(struct maintenance *maintenance, uint64_t bytes);
  * thread, which then stays. */
 void maintenance_start(struct maintenance *maintenance);
 
-/* The same, and waits for the work as long as this thread has patience (files/patience.h); frees
+/* The same, and waits for the work as long as this thread has patience (base/clock.h); frees
  * when the thread has ended. Where no thread can be made, the work is done here. */
 void maintenance_finish(struct maintenance *maintenance);
 

@@ -10,7 +10,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "common/files/patience.h"
 #include "layer/worker/sandbox.h"
 
 /* What takes no longer by the clock is short, whatever it waited for: /proc is not asked. */

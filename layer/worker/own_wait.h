@@ -35,7 +35,7 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer);
 
 /* Takes a lock whose holder may be gone, as at the end of a process, or be at a disk that does not
  * answer. False: it was held for all of wait_ns, or for as long as this thread has patience
- * (files/patience.h). Tries every millisecond, unless it is WAIT_FOREVER for a thread of no limit.
+ * (base/clock.h). Tries every millisecond, unless it is WAIT_FOREVER for a thread of no limit.
  * (pthread_mutex_timedlock goes by the time of day, and its monotonic sister is missing in some C
  * libraries.) */
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns);

@@ -82,7 +82,7 @@ static inline void *worker_owner(struct worker_client *client, size_t offset)
 void worker_add(struct worker_client *client);
 
 /* The client is not called after this. Waits for a call that is under way: without bound for the
- * driver, for a disk as long as this thread has patience (files/patience.h). False: the caller must
+ * driver, for a disk as long as this thread has patience (base/clock.h). False: the caller must
  * not touch what the worker may be using, neither locks nor memory, since the disk has not
  * answered, or since this is a forked child of the process that added the client, and its locks may
  * be held by threads that do not exist here. */

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/files/patience.h"
 #include "layer/worker/own_thread.h"
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 
 extern "C" {
-#include "common/files/patience.h"
+#include "common/base/clock.h"
 }
 
 // The patience of this thread to the end of the block.

@@ -12,7 +12,6 @@
 
 extern "C" {
 #include "common/base/clock.h"
-#include "common/files/patience.h"
 #include "common/recipes/recipes.h"
 #include "layer/recipes/recorder.h"
 }

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 extern "C" {
-#include "common/files/patience.h"
+#include "common/base/clock.h"
 }
 
 namespace {
