@@ -6,7 +6,7 @@ __attribute__((noinline)) uint64_t clock_read_ns(clockid_t clock)
 {
     struct timespec now = {0};
     clock_gettime(clock, &now);
-    return (uint64_t)now.tv_sec * CLOCK_S + (uint64_t)now.tv_nsec;
+    return clock_ns_of(now);
 }
 
 void clock_pause(uint64_t ns)

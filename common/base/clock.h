@@ -39,6 +39,12 @@ static inline uint64_t clock_process_ran_ns(void)
     return clock_read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+/* In nanoseconds, since the epoch where it is the time of a file. */
+static inline uint64_t clock_ns_of(struct timespec instant)
+{
+    return (uint64_t)instant.tv_sec * CLOCK_S + (uint64_t)instant.tv_nsec;
+}
+
 /* The same instant or duration in the form that pthread_cond_timedwait and nanosleep take. */
 static inline struct timespec clock_timespec(uint64_t ns)
 {

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/blobs/envelope.h"
 #include "common/blobs/identity_files.h"
@@ -16,7 +17,6 @@
 #include "common/quota/quota.h"
 #include "common/recipes/recipes.h"
 
-#define NAME_SIZE   80
 #define NOTE_SUFFIX ".txt"
 
 static bool evict_is_regular_of_user(const struct stat *status)
@@ -87,15 +87,15 @@ static void evict_remove_asked(int directory_fd, const char *identity)
 bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int64_t last_use,
                     uint64_t *ret_bytes)
 {
-    char cache[NAME_SIZE];
-    char loading[NAME_SIZE];
-    char lock[NAME_SIZE];
-    char wanted[NAME_SIZE];
-    snprintf(cache, sizeof cache, "%s%s", identity, CACHE_SUFFIX);
-    snprintf(loading, sizeof loading, "%s%s", identity, LOADING_SUFFIX);
-    snprintf(lock, sizeof lock, "%s%s", identity, LOCK_SUFFIX);
-    snprintf(wanted, sizeof wanted, "%s%s", identity, WANTED_SUFFIX);
-    int lock_fd;
+    char cache[NAMES_SIZE];
+    char loading[NAMES_SIZE];
+    char lock[NAMES_SIZE];
+    char wanted[NAMES_SIZE];
+    snprintf(cache, sizeof cache, "%s" CACHE_SUFFIX, identity);
+    snprintf(loading, sizeof loading, "%s" LOADING_SUFFIX, identity);
+    snprintf(lock, sizeof lock, "%s" LOCK_SUFFIX, identity);
+    snprintf(wanted, sizeof wanted, "%s" WANTED_SUFFIX, identity);
+    AUTO_UNLOCK int lock_fd = -1;
     if (file_lock(directory_fd, lock, 0, &lock_fd) != STATUS_ok) {
         return false;
     }
@@ -115,7 +115,6 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
         evict_remove_own_file(directory_fd, lock);
         *ret_bytes = bytes;
     }
-    file_unlock(lock_fd);
     return unused;
 }
 
@@ -124,17 +123,15 @@ bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int6
 static int64_t evict_quarantined_at(int folder_fd, const char *note, const struct stat *status)
 {
     struct stat of_note;
-    if (evict_is_own_file(folder_fd, note, &of_note)) {
-        return usage_modified(&of_note);
-    }
-    return (int64_t)status->st_ctim.tv_sec * 1000000000 + status->st_ctim.tv_nsec;
+    return evict_is_own_file(folder_fd, note, &of_note) ? usage_modified(&of_note)
+                                                        : (int64_t)clock_ns_of(status->st_ctim);
 }
 
 /* `name` is a file or its note; both are removed together. Whether they were. */
 static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
 {
-    char file[NAME_SIZE];
-    char note[NAME_SIZE + sizeof NOTE_SUFFIX];
+    char file[NAMES_SIZE];
+    char note[NAMES_SIZE + sizeof NOTE_SUFFIX];
     struct stat status;
     size_t length = strlen(name);
     length -= text_ends_in(name, NOTE_SUFFIX) ? sizeof NOTE_SUFFIX - 1 : 0;
@@ -143,7 +140,7 @@ static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
     }
     memcpy(file, name, length);
     file[length] = '\0';
-    snprintf(note, sizeof note, "%s%s", file, NOTE_SUFFIX);
+    snprintf(note, sizeof note, "%s" NOTE_SUFFIX, file);
     if (!names_is_quarantined(file) || !evict_is_own_file(folder_fd, name, &status) ||
         evict_quarantined_at(folder_fd, note, &status) >= before) {
         return false;
@@ -192,14 +189,13 @@ static uint64_t evict_remove_abandoned(int folder_fd, const char *name, int64_t 
                                        bool *locked)
 {
     struct stat status;
-    const int fd = file_open_abandoned(folder_fd, name);
+    AUTO_CLOSE const int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
         *locked |= errno == EWOULDBLOCK;
         return 0;
     }
     const bool removed = fstat(fd, &status) == 0 && evict_is_regular_of_user(&status) &&
                          usage_modified(&status) <= last_use && unlinkat(folder_fd, name, 0) == 0;
-    close(fd);
     return removed ? (uint64_t)status.st_size : 0;
 }
 
@@ -243,24 +239,20 @@ static bool evict_has_recipes(int folder_fd)
  * and then the folder if it is empty. is_ours: also one that has nothing but a lock. */
 static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool is_ours, bool *locked)
 {
-    int folder_fd;
+    AUTO_CLOSE int folder_fd = -1;
     int lock_fd;
     uint64_t bytes = 0;
-    if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok) {
-        return 0;
-    }
-    if (!is_ours && !evict_has_recipes(folder_fd)) {
-        close(folder_fd);
+    if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok ||
+        (!is_ours && !evict_has_recipes(folder_fd))) {
         return 0;
     }
     const enum status reason = file_lock(folder_fd, RECIPE_LOCK_NAME, 0, &lock_fd);
     if (reason == STATUS_ok) {
         bytes = evict_remove_recipe_files(folder_fd, false, last_use, locked);
         unlinkat(folder_fd, RECIPE_LOCK_NAME, 0);
-        file_unlock(lock_fd);
+        file_unlock(lock_fd); /* NFS keeps a file that is open in the folder under another name */
     }
     *locked |= reason == STATUS_locked;
-    close(folder_fd);
     unlinkat(directory_fd, RECIPE_FOLDER, AT_REMOVEDIR); /* if empty now */
     return bytes;
 }
@@ -273,14 +265,12 @@ void evict_empty_recipes(int directory_fd)
 
 void evict_recipe_leftovers(int directory_fd, int64_t before)
 {
-    int folder_fd;
-    if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) != STATUS_ok) {
-        return;
-    }
+    AUTO_CLOSE int folder_fd = -1;
     bool locked = false;
-    recipe_folder_sweep(folder_fd);
-    evict_remove_recipe_files(folder_fd, true, before, &locked);
-    close(folder_fd);
+    if (file_open_subdirectory(directory_fd, RECIPE_FOLDER, false, &folder_fd) == STATUS_ok) {
+        recipe_folder_sweep(folder_fd);
+        evict_remove_recipe_files(folder_fd, true, before, &locked);
+    }
 }
 
 uint64_t evict_rest(int directory_fd, int64_t last_use, bool other_files, bool *locked)

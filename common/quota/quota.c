@@ -2,6 +2,7 @@
 #include "common/quota/quota.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
+#include "common/base/text.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "common/quota/stamp.h"
 #include "common/recipes/merge.h"
 
 #define MAX_ENTRIES     ((size_t)1 << 19) /* in all folders */
@@ -25,6 +27,10 @@
 
 /* The most that a save adds besides the cache data: the envelope and program.json. */
 #define SAVE_OVERHEAD 4096
+
+#define STAMP_PREFIX  ".limits."
+#define STAMP_SIZE    64
+#define STAMP_WAIT_MS 100
 
 /* Scanning this many items is slow: free another eighth, so that the next saves need no scan. */
 #define MANY_ITEMS 1024
@@ -148,7 +154,7 @@ static bool quota_open_own_folder(const struct quota_run *run, const char *app, 
 /* Removes an identity, or the rest of a folder. Returns the bytes removed. */
 static uint64_t quota_remove_item(const struct quota_run *run, const struct quota_item *item)
 {
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     uint64_t bytes = 0;
     if (quota_is_item_kept(run, item) ||
         file_open_directory(run->limits->root, item->app, false, &directory_fd) != STATUS_ok) {
@@ -160,7 +166,6 @@ static uint64_t quota_remove_item(const struct quota_run *run, const struct quot
     } else if (evict_identity(directory_fd, item->identity, item->last_use, &bytes)) {
         run->outcome->identities += bytes > 0;
     }
-    close(directory_fd);
     if (strcmp(item->app, run->limits->app) != 0) {
         unlinkat(run->root_fd, item->app, AT_REMOVEDIR); /* if empty now */
     }
@@ -190,7 +195,7 @@ static void quota_remove_items(const struct quota_run *run, struct quota_items *
 static bool quota_scan_folder(const struct quota_run *run, const char *app, size_t *entries,
                               struct quota_items *items)
 {
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     struct usage usage;
     if (!quota_open_own_folder(run, app, &directory_fd)) {
         return true;
@@ -198,8 +203,7 @@ static bool quota_scan_folder(const struct quota_run *run, const char *app, size
     evict_quarantine(directory_fd, run->now - MONTH_NS);
     evict_temporaries(directory_fd);
     evict_recipe_leftovers(directory_fd, run->now - MONTH_NS);
-    enum status reason = usage_read(directory_fd, entries, &usage);
-    close(directory_fd);
+    const enum status reason = usage_read(directory_fd, entries, &usage);
     if (reason != STATUS_ok) {
         return reason != STATUS_out_of_memory;
     }
@@ -245,6 +249,87 @@ static void quota_enforce_size(const struct quota_run *run)
     }
     quota_free_items(&items);
 }
+
+/* The stamp: the file .limits.<uid> in the root, "<seconds since the epoch of the last scan>
+ * <bytes>", says how much is in all folders, as far as this user's processes know without a scan.
+ * It is locked while it is open, so that one process at a time scans. If it cannot be written,
+ * nothing in the root can be removed either. */
+
+struct quota_stamp {
+    int fd;
+    uint64_t scanned_at; /* seconds since the epoch; 0: never, or the file cannot be read */
+    uint64_t bytes;      /* found by the last scan, and saved since */
+};
+
+/* A number and then `stop`. */
+static bool quota_parse_stamp_number(const char **text, char stop, uint64_t *ret_number)
+{
+    return text_parse_digits(text, UINT64_MAX, ret_number) && *(*text)++ == stop;
+}
+
+/* The root may be a volume where everybody can create files: never write through a link to another
+ * file of this user. */
+static bool quota_is_own_stamp(int fd)
+{
+    struct stat status;
+    return fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_uid == geteuid() &&
+           status.st_nlink == 1;
+}
+
+/* Opens and locks the stamp, after a wait of 100 ms at most. False: another process has it, or it
+ * cannot be created. */
+static bool quota_stamp_open(int root_fd, struct quota_stamp *ret_stamp)
+{
+    char name[32];
+    snprintf(name, sizeof name, STAMP_PREFIX "%u", (unsigned)geteuid());
+    struct quota_stamp stamp = {.fd = -1};
+    if (file_lock(root_fd, name, STAMP_WAIT_MS, &stamp.fd) != STATUS_ok) {
+        return false;
+    }
+    if (!quota_is_own_stamp(stamp.fd)) {
+        file_unlock(stamp.fd);
+        return false;
+    }
+    char text[STAMP_SIZE];
+    ssize_t size = pread(stamp.fd, text, sizeof text - 1, 0);
+    text[size > 0 ? size : 0] = '\0';
+    const char *at = text;
+    *ret_stamp = stamp;
+    if (!quota_parse_stamp_number(&at, ' ', &ret_stamp->scanned_at) ||
+        !quota_parse_stamp_number(&at, '\n', &ret_stamp->bytes) || *at != '\0') {
+        *ret_stamp = (struct quota_stamp){.fd = stamp.fd};
+    }
+    return true;
+}
+
+/* Writes both numbers if `write` is true, unlocks and closes. */
+static void quota_stamp_close(struct quota_stamp *stamp, bool write)
+{
+    char text[STAMP_SIZE];
+    int length =
+        snprintf(text, sizeof text, "%" PRIu64 " %" PRIu64 "\n", stamp->scanned_at, stamp->bytes);
+    /* A torn stamp has no newline at its end, so the next process scans. */
+    if (write && file_size_allowed((uint64_t)length) && ftruncate(stamp->fd, 0) == 0) {
+        write = pwrite(stamp->fd, text, (size_t)length, 0) == length;
+    }
+    file_unlock(stamp->fd);
+}
+
+void quota_forget(int root_fd)
+{
+    const size_t prefix = strlen(STAMP_PREFIX);
+    AUTO_LISTING DIR *listing = listing_open(root_fd, ".");
+    const char *name;
+    while ((name = listing_next(listing))) {
+        const bool has_prefix = strncmp(name, STAMP_PREFIX, prefix) == 0;
+        const size_t digits = has_prefix ? strspn(name + prefix, "0123456789") : 0;
+        if (digits > 0 && name[prefix + digits] == '\0') {
+            unlinkat(root_fd, name, 0);
+        }
+    }
+}
+
+/* All folders. */
 
 /* False: not every folder could be scanned. */
 static bool quota_scan_all_folders(const struct quota_run *run, struct quota_items *items)
@@ -297,13 +382,11 @@ static void quota_enforce_total(const struct quota_run *run, uint64_t written)
 void quota_enforce(const struct quota_limits *limits, uint64_t written,
                    struct quota_outcome *ret_outcome)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     *ret_outcome = (struct quota_outcome){0};
     const struct quota_run run = {
         .limits = limits,
         .root_fd = io_open(AT_FDCWD, limits->root, O_RDONLY | O_DIRECTORY),
-        .now = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec,
+        .now = (int64_t)clock_read_ns(CLOCK_REALTIME),
         .outcome = ret_outcome,
     };
     if (run.root_fd >= 0) {

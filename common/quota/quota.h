@@ -42,6 +42,9 @@ struct quota_outcome {
 void quota_enforce(const struct quota_limits *limits, uint64_t written,
                    struct quota_outcome *ret_outcome);
 
+/* Removes what processes, of each user, remember of the total size of a root that was emptied. */
+void quota_forget(int root_fd);
+
 /* The contents of a program's folder: how much belongs to which driver and device, and when that
  * was last used. Nothing is changed. Thread-safe.
  *

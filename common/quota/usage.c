@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/files/program.h"
@@ -22,7 +23,7 @@ static const char *usage_next_counted_name(DIR *listing, size_t *entries)
 
 int64_t usage_modified(const struct stat *status)
 {
-    return (int64_t)status->st_mtim.tv_sec * 1000000000 + status->st_mtim.tv_nsec;
+    return (int64_t)clock_ns_of(status->st_mtim);
 }
 
 static void usage_update_last_use(int64_t *last_use, int64_t when)

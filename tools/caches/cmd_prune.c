@@ -11,7 +11,6 @@
 #include "common/base/text.h"
 #include "common/files/file.h"
 #include "common/quota/quota.h"
-#include "common/quota/stamp.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 #include "common/settings/config.h"

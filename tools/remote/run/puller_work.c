@@ -205,7 +205,7 @@ static uint64_t puller_asked_at(int folder_fd, const char *name)
     struct stat status;
     return fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0
                ? 0
-               : (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
+               : clock_ns_of(status.st_mtim);
 }
 
 /* Whether another run was asked for the same device before, and answers. */

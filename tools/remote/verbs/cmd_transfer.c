@@ -182,8 +182,7 @@ static uint64_t sync_mix(uint64_t stamp, const char *root, const char *app, cons
     struct stat status;
     AUTO_FREE char *folder = output_format("%s/%s%s", root, app, below);
     if (folder && stat(folder, &status) == 0) {
-        const uint64_t time =
-            (uint64_t)status.st_mtim.tv_sec * CLOCK_S + (uint64_t)status.st_mtim.tv_nsec;
+        const uint64_t time = clock_ns_of(status.st_mtim);
         stamp = (stamp ^ time) * UINT64_C(0x9e3779b97f4a7c15) + status.st_ino;
     }
     return stamp;
