@@ -17,40 +17,27 @@ static bool marker_write(int fd, const void *data, size_t size)
     return file_size_allowed(size) && pwrite(fd, data, size, 0) == (ssize_t)size;
 }
 
-static bool marker_fill_page(int fd, struct marker_record *record, const struct crash_keys *known,
-                             struct marker *marker)
+/* A page or, unless only that is wanted, a plain record or both. */
+static bool marker_fill(int fd, struct marker_record *record, const struct crash_keys *known,
+                        bool only_page, struct marker *marker)
 {
     uint8_t memory[CRASH_RECORD_SIZE];
     struct bytes bytes = {.data = memory, .capacity = sizeof memory};
     record->is_page = true;
     marker_record_put(&bytes, record);
-    return crash_guard_open(&marker->guard, fd, record->id, &bytes, known);
-}
-
-static bool marker_fill_plain(int fd, struct marker_record *record, struct marker *marker)
-{
-    uint8_t memory[CRASH_RECORD_SIZE];
-    struct bytes bytes = {.data = memory, .capacity = sizeof memory};
-    record->is_page = false;
-    marker_record_put(&bytes, record);
-    marker->has_record = ftruncate(fd, 0) == 0 && marker_write(fd, bytes.data, bytes.size);
-    return marker->has_record;
-}
-
-/* A page or, unless only that is wanted, a plain record or both. */
-static bool marker_fill(int fd, struct marker_record *record, const struct crash_keys *known,
-                        bool only_page, struct marker *marker)
-{
-    const bool has_page = marker_fill_page(fd, record, known, marker);
+    const bool has_page = crash_guard_open(&marker->guard, fd, record->id, &bytes, known);
     if (only_page || (has_page && !marker->guard.is_elsewhere)) {
         return has_page;
     }
     /* In another container the page cannot be found. */
-    const bool has_record = marker_fill_plain(fd, record, marker);
-    if (!has_page && has_record) {
+    bytes.size = 0;
+    record->is_page = false;
+    marker_record_put(&bytes, record);
+    marker->has_record = ftruncate(fd, 0) == 0 && marker_write(fd, memory, bytes.size);
+    if (!has_page && marker->has_record) {
         marker->file = file_keep(fd);
     }
-    return has_page || has_record;
+    return has_page || marker->has_record;
 }
 
 bool marker_take(struct marker_folder *folder, uint64_t generation,
@@ -102,8 +89,8 @@ static bool marker_remove_path(const char *folder_path, const char *name)
 static void marker_remove_own(struct marker *marker, const char *folder_path, bool survived)
 {
     static const uint8_t nothing[MARKER_RECORD_SIZE];
-    char name[MARKER_FAILURE_NAME_SIZE];
-    unique_format(marker->id, name);
+    char name[NAMES_SIZE];
+    unique_name(marker->id, "", name);
     const struct file_kept *file = marker_is_plain(marker) ? &marker->file : &marker->guard.file;
     if (!marker_remove_path(folder_path, name) && marker->has_record && file_kept_is_ours(file)) {
         /* If this fails too, the next start skips the blob once. */
@@ -113,7 +100,7 @@ static void marker_remove_own(struct marker *marker, const char *folder_path, bo
         crash_page_remove_elsewhere(marker->id);
     }
     if (survived && marker->failure != 0) {
-        marker_failure_name(marker->generation, name);
+        unique_name(marker->generation, MARKER_FAILURE_SUFFIX, name);
         marker_remove_path(folder_path, name);
     }
 }

@@ -101,11 +101,9 @@ void marker_folder_close(struct marker_folder *folder);
 /* Makes the folder where there is none. False: it cannot be made. */
 bool marker_folder_make(struct marker_folder *folder);
 
-/* A marker's name is its id in hex, a failure's is the generation in hex and this suffix. */
-#define MARKER_FAILURE_SUFFIX    ".strike"
-#define MARKER_FAILURE_NAME_SIZE (UNIQUE_HEX_SIZE + sizeof MARKER_FAILURE_SUFFIX - 1)
-
-void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE]);
+/* A marker's name is its id in hex, a failure's is the generation in hex and this suffix
+ * (unique_name). */
+#define MARKER_FAILURE_SUFFIX ".strike"
 
 enum marker_verdict { MARKER_CLEAR, MARKER_FAILED_ONCE, MARKER_BLOCKED };
 

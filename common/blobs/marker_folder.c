@@ -102,12 +102,6 @@ bool marker_record_parse(const void *data, size_t size, struct marker_record *re
 
 /* The folder. */
 
-void marker_failure_name(uint64_t generation, char ret_name[MARKER_FAILURE_NAME_SIZE])
-{
-    unique_format(generation, ret_name);
-    memcpy(ret_name + UNIQUE_HEX_SIZE - 1, MARKER_FAILURE_SUFFIX, sizeof MARKER_FAILURE_SUFFIX);
-}
-
 static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
 {
     /* One byte more than a page, so that a longer file is refused. */
@@ -120,11 +114,9 @@ static bool marker_folder_read_record(int fd, struct marker_record *ret_record)
 static bool marker_folder_write(int folder_fd, const char *name, off_t offset, const void *data,
                                 size_t size)
 {
-    const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW);
-    const bool is_written = fd >= 0 && file_size_allowed((uint64_t)offset + size) &&
-                            pwrite(fd, data, size, offset) == (ssize_t)size;
-    io_close(fd);
-    return is_written;
+    AUTO_CLOSE const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW);
+    return fd >= 0 && file_size_allowed((uint64_t)offset + size) &&
+           pwrite(fd, data, size, offset) == (ssize_t)size;
 }
 
 /* The page elsewhere of a marker; of a dead one it becomes the content of its file, which others
@@ -154,17 +146,16 @@ static bool marker_folder_read_elsewhere(int folder_fd, const char *name, uint64
 static bool marker_folder_read_dead(int folder_fd, const char *name, uint64_t id,
                                     struct marker_record *ret_record)
 {
-    int fd = file_open_abandoned(folder_fd, name);
+    AUTO_CLOSE const int fd = file_open_abandoned(folder_fd, name);
     if (fd < 0) {
         return false;
     }
-    bool dead = marker_folder_read_elsewhere(folder_fd, name, id, true, ret_record) ||
-                (marker_folder_read_record(fd, ret_record) && ret_record->id == id);
+    const bool dead = marker_folder_read_elsewhere(folder_fd, name, id, true, ret_record) ||
+                      (marker_folder_read_record(fd, ret_record) && ret_record->id == id);
     if (!dead) {
         /* Never written, or erased: the driver had seen nothing, or had survived. */
         unlinkat(folder_fd, name, 0);
     }
-    close(fd);
     return dead;
 }
 
@@ -198,11 +189,6 @@ static void marker_folder_read_entry(struct marker_folder *folder, const char *n
     }
 }
 
-static int marker_folder_open_in(int directory_fd, const char *name)
-{
-    return io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-}
-
 void marker_folder_open(int directory_fd, const char *name, struct marker_folder *ret_folder)
 {
     ret_folder->directory_fd = directory_fd;
@@ -210,7 +196,7 @@ void marker_folder_open(int directory_fd, const char *name, struct marker_folder
     ret_folder->dead_count = 0;
     ret_folder->failure_count = 0;
     ret_folder->trial_count = 0;
-    ret_folder->fd = marker_folder_open_in(directory_fd, name);
+    ret_folder->fd = file_open_folder(directory_fd, name);
     AUTO_LISTING DIR *listing = ret_folder->fd < 0 ? NULL : listing_open(ret_folder->fd, ".");
     const char *entry;
     while ((entry = listing_next(listing))) {
@@ -220,16 +206,14 @@ void marker_folder_open(int directory_fd, const char *name, struct marker_folder
 
 void marker_folder_close(struct marker_folder *folder)
 {
-    if (folder->fd >= 0) {
-        close(folder->fd);
-        folder->fd = -1;
-    }
+    io_close(folder->fd);
+    folder->fd = -1;
 }
 
 bool marker_folder_make(struct marker_folder *folder)
 {
     if (folder->fd < 0 && file_make_directory(folder->directory_fd, folder->name)) {
-        folder->fd = marker_folder_open_in(folder->directory_fd, folder->name);
+        folder->fd = file_open_folder(folder->directory_fd, folder->name);
     }
     return folder->fd >= 0;
 }
@@ -258,13 +242,8 @@ bool marker_folder_read(const struct marker_folder *folder, const char *name,
         marker_folder_read_elsewhere(folder->fd, name, id, false, ret_record)) {
         return true;
     }
-    int fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW);
-    if (fd < 0) {
-        return false;
-    }
-    bool read = marker_folder_read_record(fd, ret_record);
-    close(fd);
-    return read;
+    AUTO_CLOSE const int fd = io_open(folder->fd, name, O_RDONLY | O_NOFOLLOW);
+    return fd >= 0 && marker_folder_read_record(fd, ret_record);
 }
 
 bool marker_folder_read_failure(const struct marker_folder *folder, uint64_t generation,
@@ -273,15 +252,15 @@ bool marker_folder_read_failure(const struct marker_folder *folder, uint64_t gen
     if (!marker_folder_contains_generation(folder->failures, folder->failure_count, generation)) {
         return false;
     }
-    char name[MARKER_FAILURE_NAME_SIZE];
-    marker_failure_name(generation, name);
+    char name[NAMES_SIZE];
+    unique_name(generation, MARKER_FAILURE_SUFFIX, name);
     return marker_folder_read(folder, name, ret_record);
 }
 
 void marker_folder_remove(const struct marker_folder *folder, const struct marker_record *record)
 {
-    char name[UNIQUE_HEX_SIZE];
-    unique_format(record->id, name);
+    char name[NAMES_SIZE];
+    unique_name(record->id, "", name);
     unlinkat(folder->fd, name, 0);
     if (record->is_elsewhere) {
         crash_page_remove_elsewhere(record->id);
@@ -290,8 +269,8 @@ void marker_folder_remove(const struct marker_folder *folder, const struct marke
 
 void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t generation)
 {
-    char name[MARKER_FAILURE_NAME_SIZE];
-    marker_failure_name(generation, name);
+    char name[NAMES_SIZE];
+    unique_name(generation, MARKER_FAILURE_SUFFIX, name);
     unlinkat(folder->fd, name, 0);
 }
 
@@ -311,10 +290,10 @@ void marker_folder_make_failure(const struct marker_folder *folder,
                                 const struct marker_record *record, uint64_t generation,
                                 uint32_t deaths)
 {
-    char from[UNIQUE_HEX_SIZE];
-    char to[MARKER_FAILURE_NAME_SIZE];
-    unique_format(record->id, from);
-    marker_failure_name(generation, to);
+    char from[NAMES_SIZE];
+    char to[NAMES_SIZE];
+    unique_name(record->id, "", from);
+    unique_name(generation, MARKER_FAILURE_SUFFIX, to);
     if (record->is_elsewhere) {
         return; /* the file holds nothing of the death */
     }
@@ -337,8 +316,8 @@ bool marker_folder_killed_lately(const struct marker_folder *folder)
 void marker_folder_note_without(const struct marker_folder *folder, uint64_t generation,
                                 uint32_t without)
 {
-    char name[MARKER_FAILURE_NAME_SIZE];
-    marker_failure_name(generation, name);
+    char name[NAMES_SIZE];
+    unique_name(generation, MARKER_FAILURE_SUFFIX, name);
     marker_folder_write(folder->fd, name, offsetof(struct crash_page, without), &without,
                         sizeof without);
     file_touch(folder->fd, KILLED_NAME);
@@ -385,22 +364,21 @@ void marker_sweep(const struct marker_folder *folder, const uint64_t *generation
 
 void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t to)
 {
-    char from_name[MARKER_FAILURE_NAME_SIZE];
-    char to_name[MARKER_FAILURE_NAME_SIZE];
-    marker_failure_name(from, from_name);
-    marker_failure_name(to, to_name);
-    const int fd = marker_folder_open_in(directory_fd, name);
+    char from_name[NAMES_SIZE];
+    char to_name[NAMES_SIZE];
+    unique_name(from, MARKER_FAILURE_SUFFIX, from_name);
+    unique_name(to, MARKER_FAILURE_SUFFIX, to_name);
+    AUTO_CLOSE const int fd = file_open_folder(directory_fd, name);
     if (fd >= 0) {
         file_link(fd, from_name, to_name, sizeof(struct crash_page)); /* there is none, as a rule */
-        close(fd);
     }
 }
 
 void marker_forget_failure(int directory_fd, const char *name, uint64_t generation)
 {
-    struct marker_folder folder = {.fd = marker_folder_open_in(directory_fd, name)};
+    AUTO(marker_folder_close)
+    struct marker_folder folder = {.fd = file_open_folder(directory_fd, name)};
     if (folder.fd >= 0) {
         marker_folder_remove_failure(&folder, generation);
-        close(folder.fd);
     }
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -21,13 +20,8 @@
 /* A mark is that old before its file is missed, seconds. */
 #define TRIAL_NEW_S 60
 
-#define TRIAL_NAME_SIZE (UNIQUE_HEX_SIZE + sizeof TRIAL_SUFFIX - 1)
-
-static void trial_name(uint64_t generation, char ret_name[TRIAL_NAME_SIZE])
-{
-    unique_format(generation, ret_name);
-    memcpy(ret_name + UNIQUE_HEX_SIZE - 1, TRIAL_SUFFIX, sizeof TRIAL_SUFFIX);
-}
+/* Of a payload. */
+#define TRIAL_LINE_SIZE ((size_t)TRIAL_PAYLOAD_DIGITS + 1)
 
 void trial_free(struct trial *trial)
 {
@@ -37,9 +31,8 @@ void trial_free(struct trial *trial)
 
 static bool trial_has(const struct trial *trial, const void *line)
 {
-    const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
-    for (size_t at = 0; at + size <= trial->payloads.size; at += size) {
-        if (memcmp(trial->payloads.data + at, line, size) == 0) {
+    for (size_t at = 0; at + TRIAL_LINE_SIZE <= trial->payloads.size; at += TRIAL_LINE_SIZE) {
+        if (memcmp(trial->payloads.data + at, line, TRIAL_LINE_SIZE) == 0) {
             return true;
         }
     }
@@ -48,10 +41,9 @@ static bool trial_has(const struct trial *trial, const void *line)
 
 void trial_unite(struct trial *trial, const struct trial *other)
 {
-    const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
-    for (size_t at = 0; at + size <= other->payloads.size; at += size) {
+    for (size_t at = 0; at + TRIAL_LINE_SIZE <= other->payloads.size; at += TRIAL_LINE_SIZE) {
         if (!trial_has(trial, other->payloads.data + at)) {
-            bytes_put(&trial->payloads, other->payloads.data + at, size);
+            bytes_put(&trial->payloads, other->payloads.data + at, TRIAL_LINE_SIZE);
         }
     }
     trial->payloads.failed = trial->payloads.failed || other->payloads.failed;
@@ -62,27 +54,22 @@ void trial_unite(struct trial *trial, const struct trial *other)
 
 bool trial_begin(int directory_fd, const char *name, uint64_t generation, const struct trial *trial)
 {
-    char file_name[TRIAL_NAME_SIZE];
-    struct bytes text = {0};
-    bool done = file_make_directory(directory_fd, name);
-    const int folder_fd =
-        done ? io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW) : -1;
+    char file_name[NAMES_SIZE];
+    AUTO(bytes_free) struct bytes text = {0};
+    AUTO_CLOSE const int folder_fd =
+        file_make_directory(directory_fd, name) ? file_open_folder(directory_fd, name) : -1;
     bytes_put(&text, trial->payloads.data, trial->payloads.size);
     if (trial->kept[0]) {
         bytes_put_text(&text, TRIAL_KEPT);
         bytes_put_text(&text, trial->kept);
         bytes_put_u8(&text, '\n');
     }
-    trial_name(generation, file_name);
-    const int fd = folder_fd < 0
-                       ? -1
-                       : io_open(folder_fd, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-    done = fd >= 0 && !text.failed && !trial->payloads.failed && file_size_allowed(text.size) &&
+    unique_name(generation, TRIAL_SUFFIX, file_name);
+    AUTO_CLOSE const int fd =
+        folder_fd < 0 ? -1
+                      : io_open(folder_fd, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
+    return fd >= 0 && !text.failed && !trial->payloads.failed && file_size_allowed(text.size) &&
            io_write(fd, text.data, text.size, IO_HERE);
-    io_close(fd);
-    io_close(folder_fd);
-    bytes_free(&text);
-    return done;
 }
 
 static void trial_parse(const char *text, size_t size, struct trial *ret_trial)
@@ -110,23 +97,18 @@ static void trial_parse(const char *text, size_t size, struct trial *ret_trial)
 enum status trial_find(int directory_fd, const char *name, uint64_t generation,
                        struct trial *ret_trial)
 {
-    char path[NAMES_SIZE + TRIAL_NAME_SIZE];
-    uint8_t *data;
+    char file_name[NAMES_SIZE];
+    AUTO_FREE uint8_t *data = NULL;
     size_t size;
     *ret_trial = (struct trial){.kept = ""};
-    int folder_fd;
-    do {
-        folder_fd = io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
-    } while (folder_fd < 0 && errno == EINTR);
+    AUTO_CLOSE const int folder_fd = file_open_folder(directory_fd, name);
     if (folder_fd < 0) {
         return errno == ENOTDIR || errno == ELOOP ? STATUS_no_file : status_from_errno(errno);
     }
-    trial_name(generation, path);
-    enum status reason = file_read(folder_fd, path, TRIAL_LIMIT, &data, &size);
-    close(folder_fd);
+    unique_name(generation, TRIAL_SUFFIX, file_name);
+    enum status reason = file_read(folder_fd, file_name, TRIAL_LIMIT, &data, &size);
     if (reason == STATUS_ok) {
         trial_parse((const char *)data, size, ret_trial);
-        free(data);
         if (ret_trial->payloads.failed) {
             trial_free(ret_trial);
             reason = STATUS_out_of_memory;
@@ -140,32 +122,31 @@ enum status trial_find(int directory_fd, const char *name, uint64_t generation,
 
 void trial_forget(int folder_fd, uint64_t generation)
 {
-    char name[TRIAL_NAME_SIZE];
-    trial_name(generation, name);
+    char name[NAMES_SIZE];
+    unique_name(generation, TRIAL_SUFFIX, name);
     unlinkat(folder_fd, name, 0);
 }
 
 bool trial_is_new(int folder_fd, uint64_t generation)
 {
-    char name[TRIAL_NAME_SIZE];
+    char name[NAMES_SIZE];
     struct stat status;
-    trial_name(generation, name);
+    unique_name(generation, TRIAL_SUFFIX, name);
     return fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
            llabs((long long)time(NULL) - (long long)status.st_mtim.tv_sec) < TRIAL_NEW_S;
 }
 
 void trial_remove(int directory_fd, const char *name, uint64_t generation)
 {
-    const int folder_fd = io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    AUTO_CLOSE const int folder_fd = file_open_folder(directory_fd, name);
     if (folder_fd >= 0) {
         trial_forget(folder_fd, generation);
-        close(folder_fd);
     }
 }
 
 void trial_end(int directory_fd, const char *name, uint64_t generation, const char *gone)
 {
-    struct trial trial;
+    AUTO(trial_free) struct trial trial = {.kept = ""};
     if (trial_find(directory_fd, name, generation, &trial) != STATUS_ok) {
         return;
     }
@@ -175,14 +156,12 @@ void trial_end(int directory_fd, const char *name, uint64_t generation, const ch
         /* It stays a part, which the next save takes up. */
     }
     trial_remove(directory_fd, name, generation);
-    trial_free(&trial);
 }
 
 void trial_put_note(const struct trial *trial, struct bytes *note)
 {
-    const size_t size = TRIAL_PAYLOAD_DIGITS + 1;
-    for (size_t at = 0; at + size <= trial->payloads.size; at += size) {
+    for (size_t at = 0; at + TRIAL_LINE_SIZE <= trial->payloads.size; at += TRIAL_LINE_SIZE) {
         bytes_put_text(note, TRIAL_NOTE);
-        bytes_put(note, trial->payloads.data + at, size);
+        bytes_put(note, trial->payloads.data + at, TRIAL_LINE_SIZE);
     }
 }

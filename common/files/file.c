@@ -37,6 +37,11 @@ static int file_open_retrying(int directory_fd, const char *name, int flags)
 
 /* Directories. */
 
+int file_open_folder(int directory_fd, const char *name)
+{
+    return file_open_retrying(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+}
+
 bool file_make_directory(int directory_fd, const char *name)
 {
     if (mkdirat(directory_fd, name, 0700) != 0) {
@@ -107,7 +112,7 @@ static enum status file_check_directory(int fd)
 
 static enum status file_open_checked_directory(int directory_fd, const char *path, int *ret_fd)
 {
-    const int fd = file_open_retrying(directory_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const int fd = file_open_folder(directory_fd, path);
     if (fd < 0) {
         return file_directory_failure(directory_fd, path, errno);
     }
@@ -150,7 +155,7 @@ enum status file_open_subdirectory(int directory_fd, const char *name, bool crea
 
 DIR *listing_open(int directory_fd, const char *name)
 {
-    const int fd = io_open(directory_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    const int fd = file_open_folder(directory_fd, name);
     DIR *listing = fd < 0 ? NULL : fdopendir(fd);
     if (!listing && fd >= 0) {
         const int error = errno;

@@ -33,6 +33,10 @@ enum status file_open_subdirectory(int directory_fd, const char *name, bool crea
  * be AT_FDCWD. False: see errno. */
 bool file_make_directory(int directory_fd, const char *name);
 
+/* Opens the directory `name` inside another one, whoever it belongs to; never through a symbolic
+ * link. -1: see errno. */
+int file_open_folder(int directory_fd, const char *name);
+
 /* Opens the directory `name` inside another one (".": that one itself) for listing_next; never
  * through a symbolic link. NULL, which the functions below take as an empty one: see errno. */
 DIR *listing_open(int directory_fd, const char *name);

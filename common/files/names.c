@@ -50,6 +50,11 @@ void unique_format(uint64_t number, char ret_hex[UNIQUE_HEX_SIZE])
     snprintf(ret_hex, UNIQUE_HEX_SIZE, "%016" PRIx64, number);
 }
 
+void unique_name(uint64_t number, const char *suffix, char ret_name[NAMES_SIZE])
+{
+    snprintf(ret_name, NAMES_SIZE, "%016" PRIx64 "%s", number, suffix);
+}
+
 /* A program's folder. */
 
 static void name_from_setting(const char *setting, char ret_name[NAMES_APP_SIZE])

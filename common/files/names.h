@@ -22,6 +22,12 @@ uint64_t unique_draw(void);
 /* 16 lower-case hex digits. */
 void unique_format(uint64_t number, char ret_hex[UNIQUE_HEX_SIZE]);
 
+/* Bytes for the longest name of our files, its terminating zero included. */
+#define NAMES_SIZE 96
+
+/* These digits and then `suffix`. */
+void unique_name(uint64_t number, const char *suffix, char ret_name[NAMES_SIZE]);
+
 /* A program's folder. */
 
 /* The longest folder name and its terminating zero. */
@@ -73,9 +79,6 @@ enum name_kind {
     NAME_TEMPORARY /* <name>.<random>.tmp, of a cache, a part or program.json; or
                       asked.<random>.tmp */
 };
-
-/* Bytes for the longest name of our files, its terminating zero included. */
-#define NAMES_SIZE 96
 
 /* What a file is, by its name. ret_identity is written for the kinds that have one. */
 enum name_kind names_classify(const char *name, char ret_identity[DIGEST_HEX_SIZE]);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sources and the compaction of merge.h. */
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -210,10 +209,8 @@ static bool compact_read_failed(const struct recipe_sources *sources)
 
 static enum status compact_write_segment(int folder_fd, const struct recipe_merged *merge)
 {
-    char digits[UNIQUE_HEX_SIZE];
-    char name[UNIQUE_HEX_SIZE + sizeof RECIPE_SUFFIX];
-    unique_format(file_draw_number(folder_fd), digits);
-    snprintf(name, sizeof name, "%s%s", digits, RECIPE_SUFFIX);
+    char name[NAMES_SIZE];
+    unique_name(file_draw_number(folder_fd), RECIPE_SUFFIX, name);
     return file_replace(folder_fd, name, merge->parts, (int)merge->part_count);
 }
 
@@ -253,7 +250,7 @@ static enum status compact_merge_step(int folder_fd, const struct recipe_sources
                                       const struct recipe_merge_limits *limits, bool dry_run,
                                       size_t *count, struct recipe_compaction *compaction)
 {
-    AUTO(recipe_sources_close) struct recipe_sources sources;
+    AUTO(recipe_sources_close) struct recipe_sources sources = {.lock_fd = -1};
     enum status status = compact_hold_sources(folder_fd, hold, &sources);
     const bool is_due = !count || (sources.count < *count && sources.held > MANY_SEGMENTS);
     if (count) {

@@ -37,10 +37,10 @@ static bool inventory_has_strike(int folder_fd, const struct inventory_item *ite
 {
     char name[DIGEST_HEX_SIZE + sizeof LOADING_SUFFIX];
     struct marker_record strike = {.deaths = 0};
-    char failure[MARKER_FAILURE_NAME_SIZE];
+    char failure[NAMES_SIZE];
     snprintf(name, sizeof name, "%s%s", item->digest, LOADING_SUFFIX);
-    marker_failure_name(generation, failure);
-    AUTO_CLOSE const int fd = io_open(folder_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    unique_name(generation, MARKER_FAILURE_SUFFIX, failure);
+    AUTO_CLOSE const int fd = file_open_folder(folder_fd, name);
     const struct marker_folder folder = {.fd = fd};
     return fd >= 0 && marker_folder_read(&folder, failure, &strike) && strike.deaths > 0;
 }
