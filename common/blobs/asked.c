@@ -41,12 +41,8 @@ bool asked_is_served(int folder_fd, const char token[UNIQUE_HEX_SIZE])
 {
     char name[NAMES_SIZE];
     snprintf(name, sizeof name, ASKED_SERVED_PREFIX ".%s" TEMPORARY_SUFFIX, token);
-    const int fd = file_open_abandoned(folder_fd, name);
-    if (fd >= 0) {
-        close(fd);
-        return false;
-    }
-    return errno == EWOULDBLOCK;
+    AUTO_CLOSE const int fd = file_open_abandoned(folder_fd, name);
+    return fd < 0 && errno == EWOULDBLOCK;
 }
 
 bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE],
@@ -55,10 +51,8 @@ bool asked_begin(int folder_fd, const char identity[DIGEST_HEX_SIZE],
     char name[NAMES_SIZE];
     struct stat status;
     asked_name(identity, token, name);
-    const int fd = io_open(folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW);
-    const bool is_file = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    io_close(fd);
-    return is_file;
+    AUTO_CLOSE const int fd = io_open(folder_fd, name, O_WRONLY | O_CREAT | O_NOFOLLOW);
+    return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
 bool asked_is_open(int folder_fd, const char identity[DIGEST_HEX_SIZE],

@@ -194,19 +194,17 @@ __attribute__((cold)) bool crash_page_read_elsewhere(uint64_t number,
                                                      uint8_t ret_page[sizeof(struct crash_page)])
 {
     const ssize_t size = sizeof(struct crash_page);
-    const int fd = crash_open_elsewhere(number, O_RDONLY);
+    AUTO_CLOSE const int fd = crash_open_elsewhere(number, O_RDONLY);
     struct stat status;
-    const bool is_read = fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
-                         io_is_trusted_owner(fd, &status) && status.st_size == size &&
-                         pread(fd, ret_page, (size_t)size, 0) == size;
-    io_close(fd);
-    return is_read;
+    return fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) &&
+           io_is_trusted_owner(fd, &status) && status.st_size == size &&
+           pread(fd, ret_page, (size_t)size, 0) == size;
 }
 
 static __attribute__((cold)) struct crash_page *
 crash_map_elsewhere(uint64_t number, const struct crash_page *content, struct crash_page *memory)
 {
-    const int fd = crash_open_elsewhere(number, O_RDWR | O_CREAT | O_EXCL);
+    AUTO_CLOSE const int fd = crash_open_elsewhere(number, O_RDWR | O_CREAT | O_EXCL);
     if (fd < 0) {
         return NULL;
     }
@@ -215,7 +213,6 @@ crash_map_elsewhere(uint64_t number, const struct crash_page *content, struct cr
     if (!page) {
         crash_page_remove_elsewhere(number);
     }
-    io_close(fd);
     return page;
 }
 

@@ -26,9 +26,9 @@ static char *identity_files_join_path(const char *root, const char *app, const c
 }
 
 static void identity_files_format_name(const struct identity_files *files, const char *suffix,
-                                       char ret_name[IDENTITY_NAME_SIZE])
+                                       char ret_name[NAMES_SIZE])
 {
-    snprintf(ret_name, IDENTITY_NAME_SIZE, "%s%s", files->identity_hex, suffix);
+    snprintf(ret_name, NAMES_SIZE, "%s%s", files->identity_hex, suffix);
 }
 
 bool identity_files_init(struct identity_files *files, const char *root, const char *app,
@@ -70,7 +70,7 @@ enum status identity_files_lock(const struct identity_files *files, int director
 
 void identity_files_want(const struct identity_files *files, int directory_fd)
 {
-    char name[IDENTITY_NAME_SIZE];
+    char name[NAMES_SIZE];
     identity_files_format_name(files, WANTED_SUFFIX, name);
     file_touch(directory_fd, name);
 }
@@ -136,10 +136,8 @@ static enum status identity_files_write_envelope(const struct identity_files *fi
 static enum status identity_files_move_directory_away(const struct identity_files *files,
                                                       int directory_fd)
 {
-    char digits[UNIQUE_HEX_SIZE];
-    char as[IDENTITY_NAME_SIZE];
-    unique_format(unique_draw(), digits);
-    snprintf(as, sizeof as, "%s.%s", files->identity_hex, digits);
+    char as[NAMES_SIZE];
+    snprintf(as, sizeof as, "%s.%016" PRIx64, files->identity_hex, unique_draw());
     return quarantine_move(directory_fd, files->file_name, as, NULL);
 }
 
@@ -162,9 +160,7 @@ enum status identity_files_write(const struct identity_files *files, int directo
 void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
                 char ret_name[PART_NAME_SIZE])
 {
-    char digits[UNIQUE_HEX_SIZE];
-    unique_format(number, digits);
-    snprintf(ret_name, PART_NAME_SIZE, "%s.%s%s", identity, digits, PART_SUFFIX);
+    snprintf(ret_name, PART_NAME_SIZE, "%s.%016" PRIx64 PART_SUFFIX, identity, number);
 }
 
 bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool sweeps,
@@ -239,19 +235,17 @@ enum status quarantine_move(int directory_fd, const char *name, const char *as,
     if (!file_make_directory(directory_fd, QUARANTINE_FOLDER)) {
         return status_from_errno(errno);
     }
-    const int folder_fd =
-        io_open(directory_fd, QUARANTINE_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    AUTO_CLOSE const int folder_fd = file_open_folder(directory_fd, QUARANTINE_FOLDER);
     if (folder_fd < 0) {
         return status_from_errno(errno);
     }
-    enum status reason = STATUS_ok;
     if (renameat(directory_fd, name, folder_fd, as) != 0) {
-        reason = errno == ENOTDIR ? STATUS_not_a_file : status_from_errno(errno);
-    } else if (note) {
+        return errno == ENOTDIR ? STATUS_not_a_file : status_from_errno(errno);
+    }
+    if (note) {
         identity_files_write_quarantine_note(folder_fd, as, note);
     }
-    close(folder_fd);
-    return reason;
+    return STATUS_ok;
 }
 
 /* Reading and judging. */
@@ -268,22 +262,19 @@ static enum status identity_files_move_to_quarantine(const struct identity_files
         current.generation != envelope->generation) {
         return STATUS_suspect;
     }
-    struct bytes note = {0};
-    struct trial trial;
+    AUTO(bytes_free) struct bytes note = {0};
+    AUTO(trial_free) struct trial trial = {.kept = ""};
     quarantine_note(&files->identity, envelope, history, &note);
     if (trial_find(directory_fd, files->loading_name, envelope->generation, &trial) == STATUS_ok) {
         trial_put_note(&trial, &note);
-        trial_free(&trial);
     }
-    char as[IDENTITY_NAME_SIZE];
-    identity_files_format_name(
-        files, strcmp(name, files->file_name) == 0 ? CACHE_SUFFIX : PART_SUFFIX, as);
-    const enum status reason = quarantine_move(directory_fd, name, as, &note);
-    bytes_free(&note);
-    if (reason != STATUS_ok) {
+    const bool is_part = strcmp(name, files->file_name) != 0;
+    char as[NAMES_SIZE];
+    identity_files_format_name(files, is_part ? PART_SUFFIX : CACHE_SUFFIX, as);
+    if (quarantine_move(directory_fd, name, as, &note) != STATUS_ok) {
         return STATUS_suspect;
     }
-    if (strcmp(name, files->file_name) == 0) {
+    if (!is_part) {
         trial_end(directory_fd, files->loading_name, envelope->generation, name);
     }
     marker_forget(folder, envelope->generation);
@@ -295,18 +286,14 @@ static enum status identity_files_block_blob(const struct identity_files *files,
                                              const char *name, const struct envelope *envelope,
                                              const struct marker_history *history)
 {
-    int lock_fd = -1;
+    AUTO_UNLOCK int lock_fd = -1;
     /* Without the lock the markers stay, so that the next start tries again. */
     if (!judge->has_lock &&
         identity_files_lock(files, directory_fd, judge->lock_wait_ms, &lock_fd) != STATUS_ok) {
         return STATUS_suspect;
     }
-    const enum status reason = identity_files_move_to_quarantine(files, judge->folder, directory_fd,
-                                                                 name, envelope, history);
-    if (!judge->has_lock) {
-        file_unlock(lock_fd);
-    }
-    return reason;
+    return identity_files_move_to_quarantine(files, judge->folder, directory_fd, name, envelope,
+                                             history);
 }
 
 static enum status identity_files_judge_blob(const struct identity_files *files,
@@ -374,16 +361,11 @@ enum status identity_files_read(const struct identity_files *files, const struct
     return reason;
 }
 
-static void unfinished_name(const char *identity, char ret_name[NAMES_SIZE])
-{
-    snprintf(ret_name, NAMES_SIZE, "%s" WANTED_SUFFIX, identity);
-}
-
 bool unfinished_is(int folder_fd, const char identity[DIGEST_HEX_SIZE])
 {
     char name[NAMES_SIZE];
     struct stat status;
-    unfinished_name(identity, name);
+    snprintf(name, sizeof name, "%s" WANTED_SUFFIX, identity);
     return fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(status.st_mode) &&
            status.st_size > 0;
 }
@@ -392,12 +374,12 @@ void unfinished_set(int folder_fd, const char identity[DIGEST_HEX_SIZE], bool is
 {
     static const char note[] = "unfinished\n";
     char name[NAMES_SIZE];
-    unfinished_name(identity, name);
-    const int fd = io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW | (is_unfinished ? O_CREAT : 0));
+    snprintf(name, sizeof name, "%s" WANTED_SUFFIX, identity);
+    AUTO_CLOSE const int fd =
+        io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW | (is_unfinished ? O_CREAT : 0));
     if (fd >= 0) {
         const ssize_t done =
             is_unfinished ? pwrite(fd, note, sizeof note - 1, 0) : ftruncate(fd, 0);
         (void)done; /* a full disk, say */
-        close(fd);
     }
 }

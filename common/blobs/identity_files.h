@@ -17,9 +17,6 @@
 #include "common/driver/identity.h"
 #include "common/files/names.h"
 
-/* Bytes for the name of each file except parts. */
-#define IDENTITY_NAME_SIZE 64
-
 struct identity_files {
     char *root;
     char *app;
@@ -27,9 +24,9 @@ struct identity_files {
     char *loading_path; /* absolute, of the folder of loading markers */
     struct driver_identity identity;
     char identity_hex[DIGEST_HEX_SIZE];
-    char file_name[IDENTITY_NAME_SIZE];
-    char lock_name[IDENTITY_NAME_SIZE];
-    char loading_name[IDENTITY_NAME_SIZE];
+    char file_name[NAMES_SIZE];
+    char lock_name[NAMES_SIZE];
+    char loading_name[NAMES_SIZE];
     uint64_t max_blob; /* bytes; larger blobs are not read (too_large) */
     bool is_pulled;    /* what is written came from another machine, and can be had again: a program
                           that waits for its cache file does not wait for the disk */

@@ -64,7 +64,7 @@ static void store_drop_markers(const struct store *store, struct loading_markers
 /* The process has used what was loaded, and ends in order, or the device does. */
 static void store_prove(struct store *store)
 {
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     if (store->trying == 0 || store_open_folder(store, false, &directory_fd) != STATUS_ok) {
         return;
     }
@@ -73,7 +73,6 @@ static void store_prove(struct store *store)
         trial_end(directory_fd, store->files.loading_name, store->part, NULL);
     }
     store->trying = 0;
-    close(directory_fd);
 }
 
 void store_end_commit(struct store *store, bool survived)
@@ -266,11 +265,9 @@ struct store_blob store_blob_of(const struct found_blob *found)
 /* Also where nobody can tell now: the save looks again. */
 static bool store_may_be_on_trial(const struct store *store, int directory_fd, uint64_t generation)
 {
-    struct trial trial;
-    const enum status reason =
-        trial_find(directory_fd, store->files.loading_name, generation, &trial);
-    trial_free(&trial);
-    return reason != STATUS_no_file;
+    AUTO(trial_free) struct trial trial = {.kept = ""};
+    return trial_find(directory_fd, store->files.loading_name, generation, &trial) !=
+           STATUS_no_file;
 }
 
 /* The cache file, or the part that is loaded in its place. */
@@ -280,11 +277,10 @@ static enum status store_load_file(struct store *store, int directory_fd, const 
     if (store->read_only) {
         return store_read_blob(store, NULL, directory_fd, name, &store->loading, ret_found);
     }
-    struct marker_folder folder;
+    AUTO(marker_folder_close) struct marker_folder folder;
     marker_folder_open(directory_fd, store->files.loading_name, &folder);
     const enum status reason =
         store_read_blob(store, &folder, directory_fd, name, &store->loading, ret_found);
-    marker_folder_close(&folder);
     store->trying =
         reason == STATUS_ok && store_may_be_on_trial(store, directory_fd, ret_found->generation)
             ? ret_found->generation
@@ -332,7 +328,7 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
         return STATUS_suspect; /* asked again: this start goes without it all the same */
     }
     store_drop_markers(store, &store->loading, true);
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     enum status reason = store_open_folder(store, false, &directory_fd);
     if (reason != STATUS_ok) {
         return reason;
@@ -356,7 +352,6 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
                                 ? store_find_part(store, directory_fd, part)
                                 : 0;
     store->has_others = beside > 0 && beside <= store->files.max_blob - found.envelope.blob_size;
-    close(directory_fd);
     if (reason == STATUS_ok) {
         store->known = found.generation;
         store->holds_file |= !store->loaded_part[0];
@@ -372,31 +367,25 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
 
 void store_want(const struct store *store)
 {
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     if (store_is_ours(store) && !store->read_only &&
         store_open_folder(store, true, &directory_fd) == STATUS_ok) {
         identity_files_want(&store->files, directory_fd);
-        close(directory_fd);
     }
 }
 
 bool store_is_unfinished(const struct store *store)
 {
-    int directory_fd;
-    if (store_open_folder(store, false, &directory_fd) != STATUS_ok) {
-        return false;
-    }
-    const bool is_unfinished = unfinished_is(directory_fd, store->files.identity_hex);
-    close(directory_fd);
-    return is_unfinished;
+    AUTO_CLOSE int directory_fd = -1;
+    return store_open_folder(store, false, &directory_fd) == STATUS_ok &&
+           unfinished_is(directory_fd, store->files.identity_hex);
 }
 
 void store_set_unfinished(const struct store *store, bool is_unfinished)
 {
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     if (!store->read_only && store_open_folder(store, true, &directory_fd) == STATUS_ok) {
         unfinished_set(directory_fd, store->files.identity_hex, is_unfinished);
-        close(directory_fd);
     }
 }
 
@@ -405,22 +394,20 @@ enum status store_load_again(struct store *store, struct store_blob *ret_blob)
     if (!store_is_ours(store)) {
         return STATUS_forked;
     }
-    int directory_fd;
-    enum status reason = store_open_folder(store, false, &directory_fd);
-    if (reason != STATUS_ok) {
-        return reason;
-    }
+    AUTO_CLOSE int directory_fd = -1;
     struct envelope header;
-    struct found_blob found = {0};
-    reason =
-        identity_files_read_header(&store->files, directory_fd, store->files.file_name, &header);
+    struct found_blob found;
+    const char *name = store->files.file_name;
+    enum status reason = store_open_folder(store, false, &directory_fd);
+    if (reason == STATUS_ok) {
+        reason = identity_files_read_header(&store->files, directory_fd, name, &header);
+    }
     if (reason == STATUS_ok && (store->known == 0 || header.generation != store->known)) {
         reason = STATUS_no_file;
     }
     if (reason == STATUS_ok) {
-        reason = store_read_blob(store, NULL, directory_fd, store->files.file_name, NULL, &found);
+        reason = store_read_blob(store, NULL, directory_fd, name, NULL, &found);
     }
-    close(directory_fd);
     if (reason == STATUS_ok) {
         *ret_blob = store_blob_of(&found);
     }

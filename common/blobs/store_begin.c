@@ -101,7 +101,7 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
                                const struct envelope *header)
 {
     enum status reason = STATUS_ok;
-    struct trial trial;
+    AUTO(trial_free) struct trial trial = {.kept = ""};
     const enum status known =
         trial_find(store->directory_fd, store->files.loading_name, header->generation, &trial);
     const bool is_on_trial = known != STATUS_no_file;
@@ -113,7 +113,6 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
         if (waits || store->foreign_count == MARKERS_MAX ||
             store_foreign_bytes(store) > store->files.max_blob - header->blob_size ||
             (is_on_trial && (known != STATUS_ok || !store_keep_file(store)))) {
-            trial_free(&trial);
             return; /* left for the next commit */
         }
         struct found_blob found;
@@ -123,7 +122,6 @@ static void store_collect_part(struct store *store, struct marker_folder *folder
             trial_unite(&store->pulled, &trial);
         }
     }
-    trial_free(&trial);
     if (reason != STATUS_quarantined && !store_may_read_later(reason)) {
         store_take_part(store, name, header->generation);
     }

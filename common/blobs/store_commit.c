@@ -68,7 +68,7 @@ static void store_note_generation(const struct store *store, bool is_saved, uint
 static bool store_mark_trial(struct store *store, int directory_fd, const char *of,
                              uint64_t generation)
 {
-    struct trial trial = {.kept = ""};
+    AUTO(trial_free) struct trial trial = {.kept = ""};
     const char *name = store->files.loading_name;
     const enum status reason =
         store->trying == 0 ? STATUS_no_file : trial_find(directory_fd, name, store->trying, &trial);
@@ -82,10 +82,8 @@ static bool store_mark_trial(struct store *store, int directory_fd, const char *
     if (strcmp(of, store->files.file_name) != 0) {
         trial.kept[0] = '\0';
     }
-    const bool done = (trial.payloads.size == 0 && !trial.payloads.failed) ||
-                      trial_begin(directory_fd, name, generation, &trial);
-    trial_free(&trial);
-    return done;
+    return (trial.payloads.size == 0 && !trial.payloads.failed) ||
+           trial_begin(directory_fd, name, generation, &trial);
 }
 
 /* Writes a file. The page names its generation before it is there, since the process may die at any
@@ -239,32 +237,27 @@ static enum status store_write_part(struct store *store, int directory_fd, const
 static enum status store_write_unmerged(struct store *store, int directory_fd, const void *data,
                                         size_t size)
 {
-    int lock_fd;
-    if (identity_files_lock(&store->files, directory_fd, 0, &lock_fd) != STATUS_ok) {
+    AUTO_UNLOCK int lock_fd = -1;
+    if (identity_files_lock(&store->files, directory_fd, 0, &lock_fd) != STATUS_ok ||
+        !store_is_file_known(store, directory_fd, true)) {
         return store_write_part(store, directory_fd, data, size);
     }
-    enum status reason;
-    if (store_is_file_known(store, directory_fd, true)) {
-        const uint64_t known = store->known;
-        reason = store_write_file(store, directory_fd, lock_fd, data, size);
-        if (reason == STATUS_ok && store->loaded_part[0] && known != 0) {
-            store_remove_part(store, directory_fd, store->loaded_part, known);
-            store->loaded_part[0] = '\0';
-        }
-        if (reason == STATUS_ok && store->has_part) {
-            unlinkat(directory_fd, store->part_name, 0);
-            store->has_part = false;
-        }
-    } else {
-        reason = store_write_part(store, directory_fd, data, size);
+    const uint64_t known = store->known;
+    const enum status reason = store_write_file(store, directory_fd, lock_fd, data, size);
+    if (reason == STATUS_ok && store->loaded_part[0] && known != 0) {
+        store_remove_part(store, directory_fd, store->loaded_part, known);
+        store->loaded_part[0] = '\0';
     }
-    file_unlock(lock_fd);
+    if (reason == STATUS_ok && store->has_part) {
+        unlinkat(directory_fd, store->part_name, 0);
+        store->has_part = false;
+    }
     return reason;
 }
 
 enum status store_commit_unmerged(struct store *store, const void *data, size_t size)
 {
-    int directory_fd;
+    AUTO_CLOSE int directory_fd = -1;
     enum status reason = store_may_save(store);
     if (reason == STATUS_ok) {
         reason = store_check_data(store, data, size);
@@ -272,9 +265,5 @@ enum status store_commit_unmerged(struct store *store, const void *data, size_t 
     if (reason == STATUS_ok) {
         reason = store_open_folder(store, true, &directory_fd);
     }
-    if (reason == STATUS_ok) {
-        reason = store_write_unmerged(store, directory_fd, data, size);
-        close(directory_fd);
-    }
-    return reason;
+    return reason == STATUS_ok ? store_write_unmerged(store, directory_fd, data, size) : reason;
 }
