@@ -241,13 +241,12 @@ static void quota_prune_recipes(const struct quota_run *run, const struct quota_
 
 static void quota_enforce_size(const struct quota_run *run)
 {
-    struct quota_items items = {.latest = run->now + DAY_NS};
+    AUTO(quota_free_items) struct quota_items items = {.latest = run->now + DAY_NS};
     size_t entries = MAX_APP_ENTRIES;
     if (quota_scan_folder(run, run->limits->app, &entries, &items)) {
         quota_remove_items(run, &items, run->limits->max_size);
         quota_prune_recipes(run, &items);
     }
-    quota_free_items(&items);
 }
 
 /* The stamp: the file .limits.<uid> in the root, "<seconds since the epoch of the last scan>
@@ -367,14 +366,13 @@ static void quota_enforce_total(const struct quota_run *run, uint64_t written)
     }
     bool known = true;
     if (quota_is_scan_due(&stamp, run)) {
-        struct quota_items items = {.latest = run->now + DAY_NS};
+        AUTO(quota_free_items) struct quota_items items = {.latest = run->now + DAY_NS};
         known = quota_scan_all_folders(run, &items);
         if (items.bytes > limit) {
             quota_remove_items(run, &items, items.count > MANY_ITEMS ? limit - limit / 8 : limit);
         }
         stamp.bytes = items.bytes;
         stamp.scanned_at = (uint64_t)(run->now / 1000000000);
-        quota_free_items(&items);
     }
     quota_stamp_close(&stamp, known);
 }

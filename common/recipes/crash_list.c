@@ -92,17 +92,13 @@ static bool crash_list_add_places(struct crash_list *list, const uint8_t *data, 
 /* False: out of memory, or it cannot be read. */
 static bool crash_list_read_places(int folder_fd, const char *name, struct crash_list *list)
 {
-    uint8_t *data;
+    AUTO_FREE uint8_t *data = NULL;
     size_t size;
     const uint64_t limit = CRASH_MAGIC_SIZE + (MAX_LISTED + 1) * CRASH_PLACE_SIZE + DEATHS_SIZE;
     const enum status status = file_read(folder_fd, name, limit, &data, &size);
     list->deaths = 0;
-    if (status != STATUS_ok) {
-        return status != STATUS_out_of_memory && status != STATUS_io_error;
-    }
-    const bool read = crash_list_add_places(list, data, size);
-    free(data);
-    return read;
+    return status == STATUS_ok ? crash_list_add_places(list, data, size)
+                               : status != STATUS_out_of_memory && status != STATUS_io_error;
 }
 
 /* Adds the pipelines that a dead process was at. An empty file is no death, and is removed while it

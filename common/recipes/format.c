@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 #include "common/codec/canonical.h"
 
 /* Bytes of a header that its check covers: all before the check itself. */
@@ -187,42 +188,33 @@ void recipe_index_put_all(struct bytes *entries, const struct bytes *out, size_t
     }
 }
 
-static const uint8_t *format_index_entry(const struct recipe_index *index, size_t at)
+struct recipe_record recipe_index_record(const struct recipe_index *index, size_t at)
 {
-    return index->entries + at * RECIPE_INDEX_ENTRY;
-}
-
-unsigned recipe_index_kind(const struct recipe_index *index, size_t at)
-{
-    return (unsigned)(bytes_load_u64(format_index_entry(index, at) + 16) >> OFFSET_BITS);
-}
-
-uint64_t recipe_index_offset(const struct recipe_index *index, size_t at)
-{
-    return bytes_load_u64(format_index_entry(index, at) + 16) & (((uint64_t)1 << OFFSET_BITS) - 1);
-}
-
-struct digest recipe_index_digest(const struct recipe_index *index, size_t at)
-{
-    const uint8_t *entry = format_index_entry(index, at);
-    return (struct digest){.low = bytes_load_u64(entry), .high = bytes_load_u64(entry + 8)};
+    const uint8_t *entry = index->entries + at * RECIPE_INDEX_ENTRY;
+    const uint64_t place = bytes_load_u64(entry + 16);
+    return (struct recipe_record){
+        .kind = (unsigned)(place >> OFFSET_BITS),
+        .digest = {.low = bytes_load_u64(entry), .high = bytes_load_u64(entry + 8)},
+        .offset = place & (((uint64_t)1 << OFFSET_BITS) - 1),
+    };
 }
 
 /* By kind, then digest. */
 static int format_compare_entry_to(const struct recipe_index *index, size_t at, unsigned kind,
                                    struct digest digest)
 {
-    const int order = array_order_of(recipe_index_kind(index, at), kind);
-    return order ? order : digest_compare(recipe_index_digest(index, at), digest);
+    const struct recipe_record entry = recipe_index_record(index, at);
+    const int order = array_order_of(entry.kind, kind);
+    return order ? order : digest_compare(entry.digest, digest);
 }
 
 static int format_compare_entries(const void *left, const void *right)
 {
     const struct recipe_index a = {.entries = left, .count = 1};
-    const struct recipe_index b = {.entries = right, .count = 1};
-    const int order =
-        format_compare_entry_to(&a, 0, recipe_index_kind(&b, 0), recipe_index_digest(&b, 0));
-    return order ? order : array_order_of(recipe_index_offset(&a, 0), recipe_index_offset(&b, 0));
+    const struct recipe_index index = {.entries = right, .count = 1};
+    const struct recipe_record b = recipe_index_record(&index, 0);
+    const int order = format_compare_entry_to(&a, 0, b.kind, b.digest);
+    return order ? order : array_order_of(recipe_index_record(&a, 0).offset, b.offset);
 }
 
 void recipe_index_sort(uint8_t *entries, size_t count)
@@ -298,12 +290,12 @@ static int format_compare_offsets(const void *left, const void *right)
 bool recipe_index_overlaps(const struct recipe_index *index, const uint8_t *data, size_t size,
                            bool *ret_overlaps)
 {
-    uint64_t *offsets = calloc(index->count + 1, sizeof *offsets);
+    AUTO_FREE uint64_t *offsets = calloc(index->count + 1, sizeof *offsets);
     if (!offsets) {
         return false;
     }
     for (size_t i = 0; i < index->count; i++) {
-        offsets[i] = recipe_index_offset(index, i);
+        offsets[i] = recipe_index_record(index, i).offset;
     }
     qsort(offsets, index->count, sizeof *offsets, format_compare_offsets);
     uint64_t end = 0;
@@ -315,7 +307,6 @@ bool recipe_index_overlaps(const struct recipe_index *index, const uint8_t *data
                                 ? recipe_record_extent(record.size)
                                 : 1);
     }
-    free(offsets);
     *ret_overlaps = overlaps;
     return true;
 }

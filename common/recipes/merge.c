@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 
 /* A pipeline with all its uses. */
 struct candidate {
@@ -243,25 +244,24 @@ static void merge_lay_out_records(struct merging *merging, struct recipe_merged 
 
 static enum status merge_lay_out_parts(struct merging *merging, struct recipe_merged *merge)
 {
-    struct bytes entries = {0};
-    enum status status = STATUS_out_of_memory;
+    AUTO(bytes_free) struct bytes entries = {0};
     merge->parts = calloc(merging->graph.kept + 2, sizeof *merge->parts);
     recipe_put_header(&merge->head);
-    if (merge->parts && !merge->head.failed) {
-        merge_add_part(merge, merge->head.data, merge->head.size);
-        merge_lay_out_records(merging, merge, &entries);
-        recipe_uses_put(&merge->tail, &merging->uses);
-        recipe_index_put_all(&entries, &merge->tail, 0, merge->size);
-        const size_t count = entries.size / RECIPE_INDEX_ENTRY;
-        recipe_index_sort(entries.data, count);
-        recipe_put_index(&merge->tail, entries.data, count, merge->size + merge->tail.size);
-        if (!merge->tail.failed && !entries.failed) {
-            merge_add_part(merge, merge->tail.data, merge->tail.size);
-            status = STATUS_ok;
-        }
+    if (!merge->parts || merge->head.failed) {
+        return STATUS_out_of_memory;
     }
-    bytes_free(&entries);
-    return status;
+    merge_add_part(merge, merge->head.data, merge->head.size);
+    merge_lay_out_records(merging, merge, &entries);
+    recipe_uses_put(&merge->tail, &merging->uses);
+    recipe_index_put_all(&entries, &merge->tail, 0, merge->size);
+    const size_t count = entries.size / RECIPE_INDEX_ENTRY;
+    recipe_index_sort(entries.data, count);
+    recipe_put_index(&merge->tail, entries.data, count, merge->size + merge->tail.size);
+    if (merge->tail.failed || entries.failed) {
+        return STATUS_out_of_memory;
+    }
+    merge_add_part(merge, merge->tail.data, merge->tail.size);
+    return STATUS_ok;
 }
 
 /* Bytes of header, index, footer and the headers of uses. */

@@ -133,16 +133,6 @@ void recipe_segment_detach(struct recipe_segment *segment)
     segment_free_records(segment);
 }
 
-/* The record that an entry describes, not read. */
-static struct recipe_record segment_listed_record(const struct recipe_index *index, size_t at)
-{
-    return (struct recipe_record){
-        .kind = recipe_index_kind(index, at),
-        .digest = recipe_index_digest(index, at),
-        .offset = recipe_index_offset(index, at),
-    };
-}
-
 /* Whether a record is the one that its entry describes. */
 static bool segment_matches_entry(const struct recipe_record *record,
                                   const struct recipe_record *listed)
@@ -208,7 +198,7 @@ static const uint8_t *segment_place_of(const struct recipe_segment *segment, siz
 
 static struct recipe_record segment_record_of(const struct recipe_segment *segment, size_t at)
 {
-    struct recipe_record record = segment_listed_record(&segment->index, at);
+    struct recipe_record record = recipe_index_record(&segment->index, at);
     const uint64_t offset = record.offset;
     const uint8_t *found = segment_place_of(segment, at, &record);
     if (found) {
@@ -243,10 +233,10 @@ bool recipe_segment_list(const struct recipe_segment *segment, unsigned kind, si
 {
     const struct recipe_index *index = &segment->index;
     *at = *at == SIZE_MAX ? recipe_index_lower(index, kind, (struct digest){0}) : *at + 1;
-    if (*at >= index->count || recipe_index_kind(index, *at) != kind) {
+    if (*at >= index->count || recipe_index_record(index, *at).kind != kind) {
         return false;
     }
-    *ret_record = segment_listed_record(index, *at);
+    *ret_record = recipe_index_record(index, *at);
     return true;
 }
 

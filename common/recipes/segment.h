@@ -103,10 +103,8 @@ size_t recipe_index_lower(const struct recipe_index *index, unsigned kind, struc
 bool recipe_index_matches(const struct recipe_index *index, size_t at, unsigned kind,
                           struct digest digest);
 
-/* The fields of an entry. */
-unsigned recipe_index_kind(const struct recipe_index *index, size_t at);
-uint64_t recipe_index_offset(const struct recipe_index *index, size_t at);
-struct digest recipe_index_digest(const struct recipe_index *index, size_t at);
+/* The record that an entry describes, as far as it does: without data and size. */
+struct recipe_record recipe_index_record(const struct recipe_index *index, size_t at);
 
 /* Appends index and footer behind records that end at `offset` in the file. */
 void recipe_put_index(struct bytes *out, const uint8_t *entries, size_t count, uint64_t offset);

@@ -108,14 +108,13 @@ static enum status segment_index_file(struct recipe_segment *segment)
     }
     if (!segment->is_sealed) {
         bytes_free(own);
-        struct bytes whole = {0};
+        AUTO(bytes_free) struct bytes whole = {0};
         status = STATUS_io_error;
         if (segment_file_read_rest(segment->file, 0, &whole)) {
             segment->data = whole.data;
             status = segment_make_index(segment) ? STATUS_ok : STATUS_out_of_memory;
             segment->data = NULL;
         }
-        bytes_free(&whole);
     }
     return status == STATUS_ok ? segment_make_checks(segment) : status;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 #include "common/recipes/segment.h"
 
 #define DIGEST_SIZE 16
@@ -140,7 +141,7 @@ static size_t uses_for_record(const struct recipe_uses *uses, size_t from)
 
 void recipe_uses_put(struct bytes *out, const struct recipe_uses *uses)
 {
-    struct bytes data = {0};
+    AUTO(bytes_free) struct bytes data = {0};
     size_t length;
     for (size_t from = 0; from < uses->count; from += length) {
         length = uses_for_record(uses, from);
@@ -158,7 +159,6 @@ void recipe_uses_put(struct bytes *out, const struct recipe_uses *uses)
         recipe_put_record(out, RECIPE_USES, digest_of(data.data, data.size), data.data, data.size);
         out->failed = out->failed || data.failed;
     }
-    bytes_free(&data);
 }
 
 void recipe_put_use(struct bytes *out, const struct recipe_use *use)
