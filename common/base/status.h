@@ -20,7 +20,8 @@ const char *status_text(enum status reason);
 
 /* Maps an errno value to the nearest reason (ENOENT → no_file,
  * ENOSPC and EDQUOT → disk_full, EROFS → read_only_disk, EACCES and EPERM → unreadable, ELOOP →
- * symlink, ENOMEM, EMFILE and ENFILE → out_of_memory, anything else → io_error). Thread-safe. */
+ * symlink, EISDIR and ENXIO → not_a_file, ENOMEM, EMFILE and ENFILE → out_of_memory, anything else
+ * → io_error). Thread-safe. */
 enum status status_from_errno(int error);
 
 #endif

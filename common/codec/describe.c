@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/io.h"
 #include "common/codec/canonical.h"
 #include "common/codec/rules.h"
 #include "common/codec/table.h"
@@ -412,12 +413,11 @@ bool canonical_describe(const void *bytes, size_t size,
         .user = &description,
     };
     const struct form_root *root = form_find_root((uint32_t)canonical_stype(bytes, size));
-    void *create_info = canonical_decode(bytes, size, &sources);
+    AUTO_FREE void *create_info = canonical_decode(bytes, size, &sources);
     const bool described = create_info && root;
     if (described) {
         describe_struct(&description, root->id, create_info);
     }
-    free(create_info);
     free(description.contents);
     return described;
 }

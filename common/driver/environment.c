@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/io.h"
 #include "common/driver/environment_features.h"
 
 #define ENVIRONMENT_VERSION 1
@@ -326,7 +327,7 @@ static void environment_put_extensions(const VkDeviceCreateInfo *create_info, st
 {
     uint32_t count = create_info->enabledExtensionCount;
     uint32_t different = 0;
-    const char **names = malloc((count + 1u) * sizeof *names);
+    AUTO_FREE const char **names = malloc((count + 1u) * sizeof *names);
     if (!names) {
         out->failed = true;
         return;
@@ -345,7 +346,6 @@ static void environment_put_extensions(const VkDeviceCreateInfo *create_info, st
     for (uint32_t i = 0; i < different; i++) {
         environment_put_string(out, names[i]);
     }
-    free(names);
 }
 
 void environment_encode(const struct environment_device *device,

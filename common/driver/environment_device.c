@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/io.h"
 #include "common/driver/environment.h"
 #include "common/driver/identity.h"
 
@@ -179,7 +180,8 @@ static void environment_find_missing_extensions(const struct environment *enviro
                                                 VkPhysicalDevice device, struct lacks *lacks)
 {
     uint32_t count = 0;
-    VkExtensionProperties *list = extensions_list(commands->enumerate_extensions, device, &count);
+    AUTO_FREE VkExtensionProperties *list =
+        extensions_list(commands->enumerate_extensions, device, &count);
     if (!list) {
         tell_lack(lacks, "the list of extensions");
     }
@@ -188,7 +190,6 @@ static void environment_find_missing_extensions(const struct environment *enviro
             tell_lack(lacks, environment->extensions[i]);
         }
     }
-    free(list);
 }
 
 static void environment_find_missing_features(const struct environment *environment,
@@ -208,7 +209,7 @@ static void environment_find_missing_features(const struct environment *environm
         tell_lack(lacks, "vkGetPhysicalDeviceFeatures2");
         return;
     }
-    void *memory = malloc(size + 1);
+    AUTO_FREE void *memory = malloc(size + 1);
     if (!memory) {
         tell_lack(lacks, "memory");
         return;
@@ -220,7 +221,6 @@ static void environment_find_missing_features(const struct environment *environm
         commands->get_features(device, &features.features);
     }
     tell_missing_features(environment, features.pNext, &features.features, lacks);
-    free(memory);
 }
 
 bool environment_is_offered(const struct environment *environment,
@@ -243,9 +243,8 @@ VkDeviceCreateInfo *environment_create_info(const struct environment *environmen
     if (environment_first_unknown_struct(environment)) {
         return NULL;
     }
-    size_t head = (sizeof(struct device_request) + sizeof(void *) - 1) / sizeof(void *);
-    head *= sizeof(void *);
-    struct device_request *request = calloc(1, head + environment_chain_size(environment));
+    struct device_request *request =
+        calloc(1, sizeof *request + environment_chain_size(environment));
     if (!request) {
         return NULL;
     }
@@ -259,7 +258,7 @@ VkDeviceCreateInfo *environment_create_info(const struct environment *environmen
                                    environment_core_bits(environment));
     request->info = (VkDeviceCreateInfo){
         .sType = VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
-        .pNext = environment_make_chain(environment, (uint8_t *)request + head, true),
+        .pNext = environment_make_chain(environment, request + 1, true),
         .queueCreateInfoCount = 1,
         .pQueueCreateInfos = &request->queue,
         .enabledExtensionCount = environment->extension_count,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/base/bytes.h"
+#include "common/base/io.h"
 
 /* The identity's digest and the envelope depend on these sizes, which Vulkan never changes. */
 _Static_assert(VK_MAX_PHYSICAL_DEVICE_NAME_SIZE == 256, "encoded as 256 bytes");
@@ -64,13 +65,11 @@ static bool identity_has_extension(const struct identity_commands *commands,
                                    VkPhysicalDevice device, const char *name)
 {
     uint32_t count = 0;
-    VkExtensionProperties *list =
+    AUTO_FREE VkExtensionProperties *list =
         commands->enumerate_extensions
             ? extensions_list(commands->enumerate_extensions, device, &count)
             : NULL;
-    const bool found = list && extensions_have(list, count, name);
-    free(list);
-    return found;
+    return list && extensions_have(list, count, name);
 }
 
 static void identity_query_driver_properties(const struct identity_commands *commands,

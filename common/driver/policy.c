@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/io.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/files/file.h"
@@ -263,13 +263,11 @@ void policy_decide(const struct driver_identity *identity, bool use_table,
 enum status policy_load(const char *path, struct policy_file *ret_file,
                         struct policy_file_error *ret_error)
 {
-    uint8_t *data;
+    AUTO_FREE uint8_t *data = NULL;
     size_t size;
-    enum status reason = file_read_any(path, POLICY_FILE_MAX_SIZE, &data, &size);
+    const enum status reason = file_read_any(path, POLICY_FILE_MAX_SIZE, &data, &size);
     if (reason == STATUS_ok) {
-        reason = policy_file_parse(data, size, ret_file, ret_error);
-        free(data);
-        return reason;
+        return policy_file_parse(data, size, ret_file, ret_error);
     }
     const int error = errno;
     ret_error->line = 0;
@@ -300,12 +298,11 @@ static void policy_warn_of_file(const char *path, const struct policy_file_error
 void policy_of_settings(const struct config *config, const struct driver_identity *identity,
                         struct policy *ret_policy)
 {
-    struct policy_file file = {0};
+    AUTO(policy_file_free) struct policy_file file = {0};
     struct policy_file_error error;
     if (config->policy_path &&
         policy_load(config->policy_path, &file, &error) == STATUS_bad_policy_file) {
         policy_warn_of_file(config->policy_path, &error);
     }
     policy_decide(identity, !config->policy_none, &file, ret_policy);
-    policy_file_free(&file);
 }

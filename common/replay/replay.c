@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "common/base/io.h"
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
 #include "common/spirv/spirv.h"
@@ -185,14 +186,13 @@ static enum replay_outcome replay_make_object(struct replay *replay, VkObjectTyp
     if (!object) {
         return REPLAY_NO_MEMORY;
     }
-    VkBaseInStructure *info = replay_decode_form(replay, content, &outcome);
+    AUTO_FREE VkBaseInStructure *info = replay_decode_form(replay, content, &outcome);
     if (info) {
         outcome = canonical_type_of(info->sType) == type
                       ? replay_create_from(replay, content, info, true, &handle)
                       : REPLAY_INVALID;
     }
     replay_store_outcome(replay, object, outcome, handle, info);
-    free(info);
     return outcome;
 }
 
@@ -226,17 +226,15 @@ static enum replay_outcome replay_form(struct replay *replay, struct digest pipe
 {
     enum replay_outcome outcome;
     union replay_handle handle = {0};
-    VkBaseInStructure *info = replay_decode_form(replay, pipeline, &outcome);
+    AUTO_FREE VkBaseInStructure *info = replay_decode_form(replay, pipeline, &outcome);
     if (!info) {
         return outcome;
     }
     if (canonical_type_of(info->sType) != VK_OBJECT_TYPE_PIPELINE) {
-        free(info);
         return REPLAY_INVALID;
     }
     const bool is_library = pipeline_parts_of(info).is_library;
     outcome = replay_create_from(replay, pipeline, info, false, &handle);
-    free(info);
     struct replay_object *object =
         is_library ? replay_objects_insert(&replay->objects, VK_OBJECT_TYPE_PIPELINE, pipeline)
                    : NULL;
@@ -292,18 +290,17 @@ struct replay *replay_new(VkDevice device, const struct replay_commands *command
     if (!replay || !check) {
         replay_check_delete(check);
         free(replay);
-        replay = NULL;
-    } else {
-        *replay = (struct replay){
-            .device = device,
-            .commands = *commands,
-            .cache = cache,
-            .source = *source,
-            .limits = *limits,
-            .feedback = feedback,
-            .check = check,
-        };
+        return NULL;
     }
+    *replay = (struct replay){
+        .device = device,
+        .commands = *commands,
+        .cache = cache,
+        .source = *source,
+        .limits = *limits,
+        .feedback = feedback,
+        .check = check,
+    };
     return replay;
 }
 

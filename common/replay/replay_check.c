@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/digest.h"
+#include "common/base/io.h"
 #include "common/codec/canonical.h"
 #include "common/replay/replay_objects.h"
 #include "common/spirv/spirv.h"
@@ -112,7 +113,7 @@ static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
     union replay_handle handle = {.pipeline_layout = pipeline.layout};
     const VkPipelineLayoutCreateInfo *layout =
         handle.value != 0 ? node_of(handle.value)->info : NULL;
-    const VkDescriptorSetLayoutCreateInfo **sets = check_list_sets(layout);
+    AUTO_FREE const VkDescriptorSetLayoutCreateInfo **sets = check_list_sets(layout);
     if (!sets) {
         return REPLAY_NO_MEMORY;
     }
@@ -122,10 +123,7 @@ static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
         .ranges = layout ? layout->pPushConstantRanges : NULL,
         .range_count = layout ? layout->pushConstantRangeCount : 0,
     };
-    const enum replay_outcome outcome =
-        check_stages(&pipeline, pipeline.by_heap ? NULL : &interface);
-    free((void *)sets);
-    return outcome;
+    return check_stages(&pipeline, pipeline.by_heap ? NULL : &interface);
 }
 
 static enum replay_outcome check_info(const VkBaseInStructure *info)

@@ -221,7 +221,7 @@ void config_read_given(config_lookup_fn lookup, config_given_fn each, const void
                        struct config *ret_config)
 {
     struct config config = {0};
-    struct other_values others;
+    AUTO(config_free_other_values) struct other_values others;
     config_read_other_values(lookup, each, given, &others);
     config_read_setting(SETTING_log, lookup, &others, &config);
     log_configure(config.log_level, config.log_path);
@@ -231,7 +231,6 @@ void config_read_given(config_lookup_fn lookup, config_given_fn each, const void
             config_read_setting((enum setting_id)id, lookup, &others, &config);
         }
     }
-    config_free_other_values(&others);
     const char *directory = text_or_null(lookup(config_table[SETTING_dir].name));
     if (!directory || directory[0] != '/') {
         config.root = config_default_root(lookup);
@@ -253,10 +252,8 @@ const char *config_expected(const char *name, const char *value)
 {
     for (int id = 0; *value && id < SETTING_COUNT; id++) {
         if (strcmp(config_table[id].name, name) == 0) {
-            struct config config = {0};
-            const bool valid = config_table[id].read(value, &config);
-            config_free(&config);
-            return valid ? NULL : config_table[id].values;
+            AUTO(config_free) struct config config = {0};
+            return config_table[id].read(value, &config) ? NULL : config_table[id].values;
         }
     }
     return NULL;

@@ -2,11 +2,11 @@
 #include "common/settings/config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
 
+#include "common/base/io.h"
 #include "common/base/text.h"
 
 /* Values. Each function reads one value: false, and the field unchanged, if it is not valid. */
@@ -23,11 +23,10 @@ static bool copy_path(const char *value, char **ret_path)
     if (value[0] == '/') {
         return copy_text(value, ret_path);
     }
-    char *directory = getcwd(NULL, 0);
+    AUTO_FREE char *directory = getcwd(NULL, 0);
     if (!directory || asprintf(ret_path, "%s/%s", directory, value) < 0) {
         *ret_path = NULL;
     }
-    free(directory);
     return true;
 }
 

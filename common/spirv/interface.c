@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
+#include "common/base/io.h"
 #include "common/spirv/spirv.h"
 
 /* Structs in structs, and steps in all, to find out how large a block is. */
@@ -253,7 +254,7 @@ static enum status interface_check_push_constants(const struct spirv_module *mod
 enum status spirv_check_interface(const struct spirv_module *module, uint32_t function,
                                   VkShaderStageFlagBits stage, const struct spirv_layout *layout)
 {
-    struct spirv_usage usage;
+    AUTO(spirv_usage_free) struct spirv_usage usage = {0};
     unsigned push_blocks = 0;
     enum status status = spirv_usage_read(module, function, &usage);
     for (size_t i = 0; status == STATUS_ok && layout && i < usage.count; i++) {
@@ -269,7 +270,6 @@ enum status spirv_check_interface(const struct spirv_module *module, uint32_t fu
                              : interface_check_descriptor(module, resource, stage, layout);
         }
     }
-    spirv_usage_free(&usage);
     return status;
 }
 
@@ -379,13 +379,12 @@ bool spirv_workgroup_is_nothing(const struct spirv_module *module, uint32_t entr
 bool spirv_workgroup_size(const void *code, size_t size, const char *name,
                           const VkSpecializationInfo *specialization, uint32_t ret_size[3])
 {
-    struct spirv_module module;
+    AUTO(spirv_close) struct spirv_module module = {0};
     uint32_t entry;
     uint32_t found[3];
-    const bool read = spirv_open(code, size, &module) == SPIRV_OPENED &&
+    const bool read = spirv_open(code, size, &module) == STATUS_ok &&
                       spirv_entry_point(&module, MODEL_GL_COMPUTE, name, &entry) &&
                       workgroup_read(&module, entry, specialization, found);
-    spirv_close(&module);
     if (read) {
         memcpy(ret_size, found, sizeof found);
     }

@@ -172,7 +172,7 @@ static void spirv_read_decorations(struct spirv_module *module)
                spirv_compare_decorations);
 }
 
-enum spirv_opened spirv_open(const void *code, size_t size, struct spirv_module *ret_module)
+enum status spirv_open(const void *code, size_t size, struct spirv_module *ret_module)
 {
     struct spirv_module *module = ret_module;
     size_t decorations;
@@ -180,22 +180,22 @@ enum spirv_opened spirv_open(const void *code, size_t size, struct spirv_module 
     if (size % sizeof(uint32_t) != 0 || module->count < SPIRV_FIRST_WORD ||
         module->count > UINT32_MAX || module->words[0] != MAGIC || module->words[3] == 0 ||
         module->words[3] > MAX_BOUND) {
-        return SPIRV_DAMAGED;
+        return STATUS_bad_spirv;
     }
     module->bound = module->words[3];
     module->defined = calloc(module->bound, sizeof *module->defined);
     if (!module->defined) {
-        return SPIRV_NO_MEMORY;
+        return STATUS_out_of_memory;
     }
     if (!survey_module(module, &decorations)) {
-        return SPIRV_DAMAGED;
+        return STATUS_bad_spirv;
     }
     module->decorations = calloc(decorations + 1, sizeof *module->decorations);
     if (!module->decorations) {
-        return SPIRV_NO_MEMORY;
+        return STATUS_out_of_memory;
     }
     spirv_read_decorations(module);
-    return SPIRV_OPENED;
+    return STATUS_ok;
 }
 
 void spirv_close(struct spirv_module *module)

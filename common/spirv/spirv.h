@@ -78,15 +78,10 @@ struct spirv_module {
     size_t decoration_count;
 };
 
-enum spirv_opened {
-    SPIRV_OPENED,
-    SPIRV_DAMAGED, /* or not for Vulkan, or of another endianness */
-    SPIRV_NO_MEMORY,
-};
-
 /* Reads a module. `code` is aligned at 4 and must live as long as the module, which is freed with
- * spirv_close in any case. `size` in bytes. */
-enum spirv_opened spirv_open(const void *code, size_t size, struct spirv_module *ret_module);
+ * spirv_close in any case. `size` in bytes. STATUS_ok, out_of_memory; bad_spirv: damaged, or not
+ * for Vulkan, or of another endianness. */
+enum status spirv_open(const void *code, size_t size, struct spirv_module *ret_module);
 void spirv_close(struct spirv_module *module);
 
 /* The word at which the instructions begin. */

@@ -130,12 +130,11 @@ static enum status stage_check_specialization(const struct spirv_module *module,
     if (!info || info->mapEntryCount == 0 || !info->pMapEntries) {
         return STATUS_ok;
     }
-    struct special *specials = stage_list_specials(module, &count);
+    AUTO_FREE struct special *specials = stage_list_specials(module, &count);
     bool fits = stage_are_different(info, &enough_memory);
     for (uint32_t i = 0; specials && fits && i < info->mapEntryCount; i++) {
         fits = stage_entry_fits(info, &info->pMapEntries[i], specials, count);
     }
-    free(specials);
     return !specials || !enough_memory ? STATUS_out_of_memory
            : fits                      ? STATUS_ok
                                        : STATUS_bad_specialization;
@@ -170,20 +169,9 @@ static enum status stage_check_opened(const struct spirv_module *module,
 enum status spirv_check_stage(const VkPipelineShaderStageCreateInfo *stage, const void *code,
                               size_t size, const struct spirv_layout *layout)
 {
-    struct spirv_module module;
-    enum status status = STATUS_bad_spirv;
-    switch (spirv_open(code, size, &module)) {
-    case SPIRV_OPENED:
-        status = stage_check_opened(&module, stage, layout);
-        break;
-    case SPIRV_NO_MEMORY:
-        status = STATUS_out_of_memory;
-        break;
-    case SPIRV_DAMAGED:
-        break;
-    }
-    spirv_close(&module);
-    return status;
+    AUTO(spirv_close) struct spirv_module module = {0};
+    const enum status status = spirv_open(code, size, &module);
+    return status == STATUS_ok ? stage_check_opened(&module, stage, layout) : status;
 }
 
 /* Larger numbers are no program's, and drivers multiply them (VUID-VkDescriptorSetLayoutCreateInfo

@@ -108,7 +108,7 @@ static bool spirv_validator_knows(const struct spirv_validator *validator, const
     struct spirv_module module;
     struct spirv_instruction i;
     bool knows = validator_knows_maintenance(validator, code, size);
-    if (spirv_open(code, size, &module) == SPIRV_OPENED) {
+    if (spirv_open(code, size, &module) == STATUS_ok) {
         for (size_t at = SPIRV_FIRST_WORD;
              knows && spirv_next(&module, &at, &i) && i.op != SPIRV_OP_FUNCTION;) {
             knows = (i.op != OP_CAPABILITY && i.op != OP_EXECUTION_MODE) ||
