@@ -68,13 +68,6 @@ enum status identity_files_lock(const struct identity_files *files, int director
     return reason;
 }
 
-void identity_files_want(const struct identity_files *files, int directory_fd)
-{
-    char name[NAMES_SIZE];
-    identity_files_format_name(files, WANTED_SUFFIX, name);
-    file_touch(directory_fd, name);
-}
-
 enum status blob_read_header(int directory_fd, const char *name,
                              const struct driver_identity *expected, struct envelope *ret_envelope)
 {

@@ -42,9 +42,6 @@ void identity_files_free(struct identity_files *files);
 enum status identity_files_lock(const struct identity_files *files, int directory_fd,
                                 unsigned wait_ms, int *ret_fd);
 
-/* Makes <identity>.wanted, or gives it the time of now. A failure only loses the wish. */
-void identity_files_want(const struct identity_files *files, int directory_fd);
-
 /* Reads the header of a cache file or a part, with every check that needs no blob, as
  * envelope_validate_header; and, for the files of an identity, blobs that are too_large. */
 enum status blob_read_header(int directory_fd, const char *name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/blobs/store.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -370,7 +371,9 @@ void store_want(const struct store *store)
     AUTO_CLOSE int directory_fd = -1;
     if (store_is_ours(store) && !store->read_only &&
         store_open_folder(store, true, &directory_fd) == STATUS_ok) {
-        identity_files_want(&store->files, directory_fd);
+        char name[NAMES_SIZE];
+        snprintf(name, sizeof name, "%s" WANTED_SUFFIX, store->files.identity_hex);
+        file_touch(directory_fd, name);
     }
 }
 

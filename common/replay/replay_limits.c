@@ -109,14 +109,6 @@ bool replay_limits_allow_sampler(const struct replay_limits *limits,
             limits_is_within(border_color_samplers + 1, limits->max_border_color_samplers));
 }
 
-/* 0: the stage requires none. */
-static uint32_t limits_required_subgroup_size(const VkPipelineShaderStageCreateInfo *stage)
-{
-    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo *size = canonical_find_struct(
-        stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
-    return size ? size->requiredSubgroupSize : 0;
-}
-
 static const char *limits_exceeded_by_subgroup_size(const struct replay_limits *limits,
                                                     const VkPipelineShaderStageCreateInfo *stage,
                                                     uint32_t required)
@@ -171,7 +163,9 @@ const char *replay_limits_exceeded_by_stage(const struct replay_limits *limits,
                                             const VkPipelineShaderStageCreateInfo *stage,
                                             const void *code, size_t code_size)
 {
-    uint32_t required = limits_required_subgroup_size(stage);
+    const VkPipelineShaderStageRequiredSubgroupSizeCreateInfo *wanted = canonical_find_struct(
+        stage->pNext, VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+    const uint32_t required = wanted ? wanted->requiredSubgroupSize : 0; /* 0: none */
     const char *exceeded = limits_exceeded_by_subgroup_size(limits, stage, required);
     uint32_t size[3];
     if (exceeded || stage->stage != VK_SHADER_STAGE_COMPUTE_BIT || !code ||
