@@ -146,6 +146,10 @@ static enum replay_outcome replay_create_from(struct replay *replay, struct dige
         replay, &pipeline,
         source->inline_stages ? source->inline_stages(source->user, replay->environment, content)
                               : 0);
+    if (!replay->lack && info->sType == VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO) {
+        replay->lack = replay_limits_exceeded_by_state(&replay->limits,
+                                                       (const VkGraphicsPipelineCreateInfo *)info);
+    }
     if (replay->lack) {
         return REPLAY_UNSUPPORTED;
     }

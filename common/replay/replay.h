@@ -139,7 +139,15 @@ struct replay_limits {
     uint32_t max_workgroup_subgroups;
     VkShaderStageFlags required_subgroup_size_stages;
     uint32_t max_bound_descriptor_sets;
-    uint32_t max_samplers;              /* that may live at once; of them, */
+    uint32_t max_vertex_bindings;
+    uint32_t max_vertex_attributes;
+    uint32_t max_vertex_stride;
+    uint32_t max_vertex_offset;
+    uint32_t max_patch_size;
+    uint32_t max_viewports;
+    uint32_t max_color_attachments;
+    uint32_t max_samples;  /* VkSampleCountFlags, of any kind of attachment or of none */
+    uint32_t max_samplers; /* that may live at once; of them, */
     uint32_t max_border_color_samplers; /* those with a custom border color */
 };
 
@@ -161,6 +169,15 @@ struct replay_limits replay_limits_share(const struct replay_limits *limits, uns
  * VUID-VkPushConstantRange-offset-00294, -size-00298). */
 const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
                                              const VkPipelineLayoutCreateInfo *info);
+
+/* Vertices, patches, viewports, color attachments and samples of a graphics pipeline
+ * (VUID-VkVertexInputBindingDescription-binding-00618, -stride-00619,
+ * VUID-VkVertexInputAttributeDescription-location-00620, -offset-00622,
+ * VUID-VkPipelineTessellationStateCreateInfo-patchControlPoints-01214,
+ * VUID-VkPipelineViewportStateCreateInfo-viewportCount-01218, -scissorCount-01219; "Limits":
+ * maxColorAttachments, framebufferColorSampleCounts). */
+const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
+                                            const VkGraphicsPipelineCreateInfo *info);
 
 /* Required subgroup sizes (VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-*,
  * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, if the code of a compute stage is given

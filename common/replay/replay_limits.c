@@ -48,6 +48,16 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
         .max_workgroup_subgroups = control.maxComputeWorkgroupSubgroups,
         .required_subgroup_size_stages = control.requiredSubgroupSizeStages,
         .max_bound_descriptor_sets = limits->maxBoundDescriptorSets,
+        .max_vertex_bindings = limits->maxVertexInputBindings,
+        .max_vertex_attributes = limits->maxVertexInputAttributes,
+        .max_vertex_stride = limits->maxVertexInputBindingStride,
+        .max_vertex_offset = limits->maxVertexInputAttributeOffset,
+        .max_patch_size = limits->maxTessellationPatchSize,
+        .max_viewports = limits->maxViewports,
+        .max_color_attachments = limits->maxColorAttachments,
+        .max_samples = limits->framebufferColorSampleCounts | limits->framebufferDepthSampleCounts |
+                       limits->framebufferStencilSampleCounts |
+                       limits->framebufferNoAttachmentsSampleCounts,
         .max_samplers = limits->maxSamplerAllocationCount,
         .max_border_color_samplers = border.maxCustomBorderColorSamplers,
     };
@@ -92,6 +102,73 @@ const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
     return limits_is_within(info->setLayoutCount, limits->max_bound_descriptor_sets)
                ? NULL
                : "maxBoundDescriptorSets";
+}
+
+static uint64_t limits_larger(uint64_t left, uint64_t right)
+{
+    return left > right ? left : right;
+}
+
+/* What vertices are read by needs that many bindings, attributes, bytes from one to the next, and
+ * to an attribute. */
+struct limits_vertices {
+    uint64_t bindings;
+    uint64_t attributes;
+    uint64_t stride;
+    uint64_t offset;
+};
+
+static struct limits_vertices limits_vertices_of(const VkPipelineVertexInputStateCreateInfo *info)
+{
+    struct limits_vertices needed = {0};
+    for (uint32_t i = 0; info && i < info->vertexBindingDescriptionCount; i++) {
+        const VkVertexInputBindingDescription *binding = &info->pVertexBindingDescriptions[i];
+        needed.bindings = limits_larger(needed.bindings, binding->binding + UINT64_C(1));
+        needed.stride = limits_larger(needed.stride, binding->stride);
+    }
+    for (uint32_t i = 0; info && i < info->vertexAttributeDescriptionCount; i++) {
+        const VkVertexInputAttributeDescription *attribute = &info->pVertexAttributeDescriptions[i];
+        needed.attributes = limits_larger(needed.attributes, attribute->location + UINT64_C(1));
+        needed.offset = limits_larger(needed.offset, attribute->offset);
+    }
+    return needed;
+}
+
+const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
+                                            const VkGraphicsPipelineCreateInfo *info)
+{
+    const struct limits_vertices vertices = limits_vertices_of(info->pVertexInputState);
+    const VkPipelineTessellationStateCreateInfo *patches = info->pTessellationState;
+    const VkPipelineViewportStateCreateInfo *viewports = info->pViewportState;
+    const VkPipelineColorBlendStateCreateInfo *blend = info->pColorBlendState;
+    const VkPipelineMultisampleStateCreateInfo *samples = info->pMultisampleState;
+    const VkPipelineRenderingCreateInfo *rendering =
+        canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO);
+    const struct {
+        const char *name;
+        uint64_t value;
+        uint32_t limit;
+    } uses[] = {
+        {"maxVertexInputBindings", vertices.bindings, limits->max_vertex_bindings},
+        {"maxVertexInputAttributes", vertices.attributes, limits->max_vertex_attributes},
+        {"maxVertexInputBindingStride", vertices.stride, limits->max_vertex_stride},
+        {"maxVertexInputAttributeOffset", vertices.offset, limits->max_vertex_offset},
+        {"maxTessellationPatchSize", patches ? patches->patchControlPoints : 0,
+         limits->max_patch_size},
+        {"maxViewports", viewports ? viewports->viewportCount : 0, limits->max_viewports},
+        {"maxViewports", viewports ? viewports->scissorCount : 0, limits->max_viewports},
+        {"maxColorAttachments", blend ? blend->attachmentCount : 0, limits->max_color_attachments},
+        {"maxColorAttachments", rendering ? rendering->colorAttachmentCount : 0,
+         limits->max_color_attachments},
+        {"framebufferColorSampleCounts", samples ? samples->rasterizationSamples : 0,
+         limits->max_samples},
+    };
+    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
+        if (!limits_is_within(uses[i].value, uses[i].limit)) {
+            return uses[i].name;
+        }
+    }
+    return NULL;
 }
 
 bool sampler_has_border_color(const VkSamplerCreateInfo *info)

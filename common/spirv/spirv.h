@@ -196,8 +196,9 @@ bool spirv_workgroup_is_nothing(const struct spirv_module *module, uint32_t entr
 /* What can be said of layouts and stages without their code. Pure functions; thread-safe. */
 
 /* Whether each binding has a number of its own
- * (VUID-VkDescriptorSetLayoutCreateInfo-binding-00279), and none is larger, or has more
- * descriptors, than a driver can be asked for. STATUS_ok, bad_binding, out_of_memory. */
+ * (VUID-VkDescriptorSetLayoutCreateInfo-binding-00279) and flags if any has
+ * (VUID-VkDescriptorSetLayoutBindingFlagsCreateInfo-bindingCount-03002), and none is larger, or has
+ * more descriptors, than a driver can be asked for. STATUS_ok, bad_binding, out_of_memory. */
 enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *info);
 
 /* The number of sets, and the push constant ranges (VUID-VkPushConstantRange-offset-00295,

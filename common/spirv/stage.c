@@ -196,7 +196,9 @@ enum status pipeline_check_set_layout(const VkDescriptorSetLayoutCreateInfo *inf
     if (!numbers) {
         return STATUS_out_of_memory;
     }
-    bool fits = true;
+    const VkDescriptorSetLayoutBindingFlagsCreateInfo *flags = canonical_find_struct(
+        info->pNext, VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO);
+    bool fits = !flags || flags->bindingCount == 0 || flags->bindingCount == info->bindingCount;
     for (uint32_t i = 0; i < info->bindingCount; i++) {
         numbers[i] = info->pBindings[i].binding;
         fits = fits && numbers[i] <= MAX_BINDING &&

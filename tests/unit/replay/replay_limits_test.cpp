@@ -73,6 +73,64 @@ TEST(ReplayLimits, ReplaysShareAQuarter)
     EXPECT_EQ(replay_limits_share(&limits, 1).max_samplers, 0u) << "not known";
 }
 
+TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)
+{
+    GraphicsInfo graphics;
+    VkGraphicsPipelineCreateInfo &info = graphics_info(graphics);
+    const VkVertexInputBindingDescription bindings[] = {{5, 64, VK_VERTEX_INPUT_RATE_VERTEX},
+                                                        {0, 16, VK_VERTEX_INPUT_RATE_VERTEX}};
+    const VkVertexInputAttributeDescription attributes[] = {{7, 5, VK_FORMAT_R32_SFLOAT, 60},
+                                                            {0, 0, VK_FORMAT_R32_SFLOAT, 0}};
+    graphics.vertex_input.vertexBindingDescriptionCount = 2;
+    graphics.vertex_input.pVertexBindingDescriptions = bindings;
+    graphics.vertex_input.vertexAttributeDescriptionCount = 2;
+    graphics.vertex_input.pVertexAttributeDescriptions = attributes;
+    graphics.viewport.viewportCount = 2;
+    graphics.viewport.scissorCount = 2;
+    graphics.multisample.rasterizationSamples = VK_SAMPLE_COUNT_4_BIT;
+    const digest pipeline = book.write(&info);
+    replay_limits fits = {};
+    fits.max_vertex_bindings = 6;
+    fits.max_vertex_attributes = 8;
+    fits.max_vertex_stride = 64;
+    fits.max_vertex_offset = 60;
+    fits.max_viewports = 2;
+    fits.max_color_attachments = 1;
+    fits.max_samples = VK_SAMPLE_COUNT_1_BIT | VK_SAMPLE_COUNT_4_BIT;
+    const auto lack_of = [&](uint32_t replay_limits::*limit, uint32_t value) {
+        end();
+        limits = fits;
+        limits.*limit = value;
+        return lack(pipeline);
+    };
+    limits = fits;
+    EXPECT_EQ(play(pipeline), REPLAY_COMPILED);
+    using L = replay_limits;
+    EXPECT_EQ(lack_of(&L::max_vertex_bindings, 5), "maxVertexInputBindings");
+    EXPECT_EQ(lack_of(&L::max_vertex_attributes, 7), "maxVertexInputAttributes");
+    EXPECT_EQ(lack_of(&L::max_vertex_stride, 63), "maxVertexInputBindingStride");
+    EXPECT_EQ(lack_of(&L::max_vertex_offset, 59), "maxVertexInputAttributeOffset");
+    EXPECT_EQ(lack_of(&L::max_viewports, 1), "maxViewports");
+    EXPECT_EQ(lack_of(&L::max_samples, VK_SAMPLE_COUNT_1_BIT), "framebufferColorSampleCounts");
+    graphics.rendering.colorAttachmentCount = 2;
+    const VkFormat formats[] = {graphics.format, graphics.format};
+    graphics.rendering.pColorAttachmentFormats = formats;
+    const VkPipelineColorBlendAttachmentState blends[] = {graphics.attachment, graphics.attachment};
+    graphics.color_blend.attachmentCount = 2;
+    graphics.color_blend.pAttachments = blends;
+    const digest two_colors = book.write(&info);
+    end();
+    EXPECT_EQ(lack(two_colors), "maxColorAttachments");
+    EXPECT_EQ(driver.made["graphics"], 1) << "none of the others is the driver's";
+    fits = {};
+    fits.max_patch_size = 4;
+    graphics.tessellation.patchControlPoints = 4;
+    info.pTessellationState = &graphics.tessellation;
+    EXPECT_STREQ(replay_limits_exceeded_by_state(&fits, &info), nullptr);
+    graphics.tessellation.patchControlPoints = 5;
+    EXPECT_STREQ(replay_limits_exceeded_by_state(&fits, &info), "maxTessellationPatchSize");
+}
+
 TEST_F(Replay, RespectsTheLimitsOfWorkgroups)
 {
     digest pipeline = compute(layout());

@@ -25,9 +25,11 @@ constexpr VkShaderStageFlags vertex = VK_SHADER_STAGE_VERTEX_BIT,
                              raygen = VK_SHADER_STAGE_RAYGEN_BIT_KHR,
                              miss = VK_SHADER_STAGE_MISS_BIT_KHR;
 
-enum status check_set(std::vector<VkDescriptorSetLayoutBinding> bindings)
+enum status check_set(std::vector<VkDescriptorSetLayoutBinding> bindings,
+                      const void *next = nullptr)
 {
     VkDescriptorSetLayoutCreateInfo info = {};
+    info.pNext = next;
     info.bindingCount = static_cast<uint32_t>(bindings.size());
     info.pBindings = bindings.data();
     return pipeline_check_set_layout(&info);
@@ -54,6 +56,18 @@ TEST(PipelineLayouts, BindingsAreDifferentAndOfASizeThatDriversHave)
     EXPECT_EQ(check_set(many), STATUS_ok);
     const Starve starve(0);
     EXPECT_EQ(check_set({binding(0)}), STATUS_out_of_memory);
+}
+
+TEST(PipelineLayouts, AllBindingsHaveFlagsOrNone)
+{
+    VkDescriptorSetLayoutBindingFlagsCreateInfo flags = {};
+    flags.sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO;
+    for (uint32_t count = 0; count < 4; count++) {
+        flags.bindingCount = count;
+        EXPECT_EQ(check_set({binding(0), binding(1)}, &flags),
+                  count == 0 || count == 2 ? STATUS_ok : STATUS_bad_binding)
+            << count;
+    }
 }
 
 TEST(PipelineLayouts, RangesAreAlignedAndOneForAStage)
