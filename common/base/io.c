@@ -209,19 +209,23 @@ static void io_take_back(int fd, off_t part)
  */
 static int io_own_descriptor(const char *path)
 {
-    const size_t length = strlen("/dev/fd/");
-    const char *digits = path + length;
-    uint64_t number;
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
     if (strcmp(path, "/dev/stdout") == 0) {
         return STDOUT_FILENO;
     }
     if (strcmp(path, "/dev/stderr") == 0) {
         return STDERR_FILENO;
     }
-    return strncmp(path, "/dev/fd/", length) == 0 && text_parse_digits(&digits, INT_MAX, &number) &&
-                   !*digits
-               ? (int)number
-               : -1;
+    for (size_t i = 0; i < sizeof folders / sizeof folders[0]; i++) {
+        const size_t length = strlen(folders[i]);
+        const char *digits = path + length;
+        uint64_t number;
+        if (strncmp(path, folders[i], length) == 0 &&
+            text_parse_digits(&digits, INT_MAX, &number) && !*digits) {
+            return (int)number;
+        }
+    }
+    return -1;
 }
 
 int io_append(const char *path, const void *data, size_t size)

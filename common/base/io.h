@@ -84,9 +84,9 @@ int io_write_line(int fd, const void *data, size_t size);
 
 /* Appends to the file at `path` with one write(2) of O_APPEND, so that lines of several processes
  * do not mix, and a line that does not fit is taken back; made 0600 if missing. A symbolic link as
- * the last part of the path is not followed (ELOOP), except /dev/stdout, /dev/stderr and /dev/fd/N:
- * where these are files, it is written where the program is writing. size 0 only checks that the
- * file can be opened. 0, or an errno value. */
+ * the last part of the path is not followed (ELOOP), except /dev/stdout, /dev/stderr,
+ * /dev/fd/N and /proc/self/fd/N: where these are files, it is written where the program is writing.
+ * size 0 only checks that the file can be opened. 0, or an errno value. */
 int io_append(const char *path, const void *data, size_t size);
 
 #endif

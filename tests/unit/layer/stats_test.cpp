@@ -280,8 +280,8 @@ TEST(StatsAppend, TheProgramDoesNotWriteOverThemInItsOwnOutput)
         const struct stats stats = {};
         const struct stats_line line = example();
         ASSERT_EQ(dup2(fd, STDOUT_FILENO), STDOUT_FILENO);
-        for (const std::string &path :
-             {std::string("/dev/stdout"), "/dev/fd/" + std::to_string(fd)}) {
+        for (const std::string &path : {std::string("/dev/stdout"), "/dev/fd/" + std::to_string(fd),
+                                        "/proc/self/fd/" + std::to_string(fd)}) {
             ASSERT_EQ(write(STDOUT_FILENO, "mine\n", 5), 5);
             stats_append(path.c_str(), &stats, &line);
         }
@@ -293,7 +293,7 @@ TEST(StatsAppend, TheProgramDoesNotWriteOverThemInItsOwnOutput)
     for (std::string text; std::getline(file, text);) {
         starts += text[0];
     }
-    EXPECT_EQ(starts, "m{m{m");
+    EXPECT_EQ(starts, "m{m{m{m");
 }
 
 TEST(StatsAppend, ALinkIsNotFollowed)
