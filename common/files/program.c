@@ -32,13 +32,12 @@ struct program_counters program_counters_since(const struct program_counters *no
     };
 }
 
+/* Without the lock: any user who may list the folder can hold it, and a start would wait. What is
+ * overwritten meanwhile are digits of counters. */
 static enum status program_read_in(int directory, struct program_facts *ret_facts)
 {
     AUTO_FREE uint8_t *data = NULL;
     size_t size = 0;
-    /* The lock keeps us from reading counters while they are overwritten in place. Without it, that
-     * risk is accepted. */
-    file_lock_directory(directory, LOCK_WAIT_MS);
     const enum status reason =
         file_read(directory, PROGRAM_FILE_NAME, PROGRAM_FILE_LIMIT, &data, &size);
     return reason == STATUS_ok ? program_decode(data, size, ret_facts) : reason;
@@ -47,7 +46,7 @@ static enum status program_read_in(int directory, struct program_facts *ret_fact
 enum status program_load(const char *root, const char *app, struct program_facts *ret_facts)
 {
     *ret_facts = (struct program_facts){0};
-    AUTO_UNLOCK int directory = -1;
+    AUTO_CLOSE int directory = -1;
     const enum status reason = file_open_directory(root, app, false, &directory);
     return reason == STATUS_ok ? program_read_in(directory, ret_facts) : reason;
 }
@@ -55,9 +54,7 @@ enum status program_load(const char *root, const char *app, struct program_facts
 bool program_is_ours(int directory_fd)
 {
     struct program_facts facts;
-    /* A lock belongs to an open description; the caller's must not lose its own. */
-    AUTO_UNLOCK const int directory = io_open(directory_fd, ".", O_RDONLY | O_DIRECTORY);
-    return directory >= 0 && program_read_in(directory, &facts) == STATUS_ok;
+    return program_read_in(directory_fd, &facts) == STATUS_ok;
 }
 
 /* What an update changes. */

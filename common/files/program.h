@@ -8,8 +8,8 @@
  * says nothing about the caches; one without `since` has no counters.
  *
  * The file may be lost at any time, so it is never synced. Counters have a fixed width, so that the
- * file is overwritten in place where nothing else changes. Readers and writers hold an exclusive
- * flock(2) on the folder itself, so that no process loses the counts of another. Nothing here logs.
+ * file is overwritten in place where nothing else changes. Writers hold an exclusive flock(2) on
+ * the folder itself, so that no process loses the counts of another. Nothing here logs.
  * Thread-safe. */
 #ifndef WARMPIPE_FILES_PROGRAM_H
 #define WARMPIPE_FILES_PROGRAM_H

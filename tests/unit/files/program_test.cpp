@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -396,6 +397,18 @@ TEST_F(Program, AFolderThatIsHeldIsNotWaitedForWithoutEnd)
     int fd = open((folder + "/app").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     ASSERT_EQ(flock(fd, LOCK_EX), 0);
     EXPECT_EQ(count(1, 1000), STATUS_locked);
+    // Anybody may hold a folder that he may list: to read it nobody waits, so that no core is given
+    // up.
+    bool has_waited = true;
+    for (int i = 0; i < 20 && has_waited; i++) {
+        rusage before = {};
+        rusage after = {};
+        getrusage(RUSAGE_THREAD, &before);
+        EXPECT_EQ(load(), PROGRAM_CACHES_NOT_READ);
+        getrusage(RUSAGE_THREAD, &after);
+        has_waited = before.ru_nvcsw != after.ru_nvcsw;
+    }
+    EXPECT_FALSE(has_waited);
     close(fd);
     EXPECT_EQ(count(1, 1000), STATUS_ok);
 }
