@@ -11,6 +11,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/machine.h"
 #include "common/files/file.h"
@@ -123,30 +124,43 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
     memcpy(ret_boot, &start, CRASH_BOOT_SIZE);
 }
 
-/* With processes of its own. Elsewhere /dev/shm outlives a process, as a rule: the first namespace
- * has a fixed number. */
-static bool crash_is_in_container(void)
+/* The numbers of users that systemd gives a service for as long as it runs (DynamicUser=): what
+ * such a user has in /dev/shm is removed at its end. */
+#define FIRST_DYNAMIC_USER 61184u
+#define LAST_DYNAMIC_USER  65519u
+
+/* Whether /dev/shm ends before the next start, as it does with a container. Those have processes of
+ * their own, and the first namespace has a fixed number. */
+static bool crash_memory_ends_early(void)
 {
     static const char first[] = "pid:[4026531836]";
     char name[sizeof first];
-    return readlink("/proc/self/ns/pid", name, sizeof name) != sizeof first - 1 ||
+    const uid_t user = geteuid();
+    return (user >= FIRST_DYNAMIC_USER && user <= LAST_DYNAMIC_USER) ||
+           readlink("/proc/self/ns/pid", name, sizeof name) != sizeof first - 1 ||
            memcmp(name, first, sizeof first - 1) != 0;
 }
 
-/* On others a store into a mapped file may need room that is not there any more (file systems that
- * copy on write), or an answer that does not come (those of a network); and on XFS it is a SIGBUS
- * once the file system has shut down (docs/decisions/0360). What lies below an overlay is told by
- * its inodes, which Btrfs does not count. */
-static bool crash_may_map(int fd)
+/* What a file system is to a store into a mapped file. */
+enum crash_ground {
+    CRASH_GROUND_OTHER, /* it may find no room (those that copy on write), or wait (networks) */
+    CRASH_GROUND_DISK,  /* SIGBUS once the disk is gone, or the file immutable (decision 0362) */
+    CRASH_GROUND_MEMORY /* it never fails */
+};
+
+/* What lies below an overlay is told by its inodes, which Btrfs does not count. */
+static enum crash_ground crash_ground_of(int fd)
 {
-    static const long types[] = {TMPFS_MAGIC, EXT4_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
+    static const long of_disks[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
     struct statfs system;
     const bool is_known = fstatfs(fd, &system) == 0 && system.f_files > 0;
-    bool may = is_known && (long)system.f_type == XFS_SUPER_MAGIC && crash_is_in_container();
-    for (size_t i = 0; is_known && i < sizeof types / sizeof types[0]; i++) {
-        may |= (long)system.f_type == types[i];
+    bool is_disk = false;
+    for (size_t i = 0; is_known && i < sizeof of_disks / sizeof of_disks[0]; i++) {
+        is_disk |= (long)system.f_type == of_disks[i];
     }
-    return may;
+    return is_disk                                          ? CRASH_GROUND_DISK
+           : is_known && (long)system.f_type == TMPFS_MAGIC ? CRASH_GROUND_MEMORY
+                                                            : CRASH_GROUND_OTHER;
 }
 
 /* The whole page is written first: that gives it room, so that no store finds the disk full, which
@@ -156,7 +170,7 @@ static bool crash_may_map(int fd)
 static __attribute__((cold)) struct crash_page *crash_map(int fd, const struct crash_page *content,
                                                           struct crash_page *memory)
 {
-    if (!crash_may_map(fd) || !file_size_allowed(sizeof *content) ||
+    if (!file_size_allowed(sizeof *content) ||
         pwrite(fd, content, sizeof *content, 0) != (ssize_t)sizeof *content) {
         return NULL;
     }
@@ -201,6 +215,22 @@ __attribute__((cold)) bool crash_page_read_elsewhere(uint64_t number,
            pread(fd, ret_page, (size_t)size, 0) == size;
 }
 
+__attribute__((cold)) void crash_page_sweep_elsewhere(int64_t before_ns)
+{
+    static const char prefix[] = "warmpipe-";
+    AUTO_LISTING DIR *listing = listing_open(AT_FDCWD, "/dev/shm");
+    const char *name;
+    struct stat status;
+    while ((name = listing_next(listing))) {
+        if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+            names_is_hex(name + sizeof prefix - 1, UNIQUE_HEX_SIZE - 1) &&
+            fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            status.st_uid == geteuid() && (int64_t)clock_ns_of(status.st_mtim) < before_ns) {
+            unlinkat(dirfd(listing), name, 0);
+        }
+    }
+}
+
 static __attribute__((cold)) struct crash_page *
 crash_map_elsewhere(uint64_t number, const struct crash_page *content, struct crash_page *memory)
 {
@@ -209,7 +239,8 @@ crash_map_elsewhere(uint64_t number, const struct crash_page *content, struct cr
         return NULL;
     }
     fchmod(fd, 0600); /* a umask may have taken even our own bits */
-    struct crash_page *page = crash_map(fd, content, memory);
+    struct crash_page *page =
+        crash_ground_of(fd) == CRASH_GROUND_MEMORY ? crash_map(fd, content, memory) : NULL;
     if (!page) {
         crash_page_remove_elsewhere(number);
     }
@@ -235,11 +266,16 @@ __attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd, u
     }
     crash_boot_id(content.boot);
     struct crash_page *memory = atomic_load(&crash_places[place].page);
-    struct crash_page *page = crash_map(fd, &content, memory);
-    guard->is_elsewhere = false;
-    if (!page) {
-        page = crash_map_elsewhere(number, &content, memory);
-        guard->is_elsewhere = page != NULL;
+    const enum crash_ground ground = crash_ground_of(fd);
+    const bool ends_early = ground == CRASH_GROUND_DISK && crash_memory_ends_early();
+    struct crash_page *page = NULL;
+    if (ground == CRASH_GROUND_MEMORY || ends_early) {
+        page = crash_map(fd, &content, memory);
+    }
+    guard->is_elsewhere = !page && (page = crash_map_elsewhere(number, &content, memory)) != NULL;
+    guard->may_be_lost = guard->is_elsewhere && (ground != CRASH_GROUND_DISK || ends_early);
+    if (!page && ground == CRASH_GROUND_DISK) {
+        page = crash_map(fd, &content, memory);
     }
     if (!page) {
         atomic_store(&crash_places[place].guard, NULL);

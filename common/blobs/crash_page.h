@@ -118,6 +118,7 @@ struct crash_guard {
     CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
     bool without;
     bool is_elsewhere; /* the page; the file holds nothing of it */
+    bool may_be_lost;  /* it is elsewhere, and the next start may not find it there */
 };
 
 /* Makes the page of a file of this process, empty but locked, whose number is `number`. False, the
@@ -130,6 +131,11 @@ bool crash_guard_open(struct crash_guard *guard, int fd, uint64_t number,
  * is none. */
 bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)]);
 void crash_page_remove_elsewhere(uint64_t number);
+
+/* Removes pages elsewhere of this user that were made before that time (nanoseconds since the
+ * epoch): of processes that were killed, and whose cache nobody has used since. A process that has
+ * lived so long is not hurt: its page is memory of nobody then. */
+void crash_page_sweep_elsewhere(int64_t before_ns);
 
 /* Closes the file; in the child of a fork too. Other threads may be in calls that the guard
  * brackets: their stores go to memory of nobody. */

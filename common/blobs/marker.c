@@ -26,10 +26,9 @@ static bool marker_fill(int fd, struct marker_record *record, const struct crash
     record->is_page = true;
     marker_record_put(&bytes, record);
     const bool has_page = crash_guard_open(&marker->guard, fd, record->id, &bytes, known);
-    if (only_page || (has_page && !marker->guard.is_elsewhere)) {
+    if (only_page || (has_page && !marker->guard.may_be_lost)) {
         return has_page;
     }
-    /* In another container the page cannot be found. */
     bytes.size = 0;
     record->is_page = false;
     marker_record_put(&bytes, record);

@@ -114,8 +114,9 @@ enum status file_replace_as(int directory_fd, const char *name, const struct iov
                           renameat(directory_fd, temporary.name, directory_fd, name) == 0;
     if (!is_named || (is_first && !file_sync_fully(temporary.fd))) {
         reason = write_failure(errno);
-        if (!is_named || file_is_still_named(directory_fd, name, temporary.fd)) {
-            unlinkat(directory_fd, is_named ? name : temporary.name, 0);
+        if ((!is_named || file_is_still_named(directory_fd, name, temporary.fd)) &&
+            unlinkat(directory_fd, is_named ? name : temporary.name, 0) != 0) {
+            (void)!ftruncate(temporary.fd, 0); /* a folder that can only be added to (chattr +a) */
         }
     } else if (how != FILE_UNSYNCED) {
         /* The new file is in place. If this fails, a power cut may bring back the old one, which is

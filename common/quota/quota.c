@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/base/text.h"
+#include "common/blobs/crash_page.h"
 #include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
@@ -368,6 +369,7 @@ static void quota_enforce_total(const struct quota_run *run, uint64_t written)
     if (quota_is_scan_due(&stamp, run)) {
         AUTO(quota_free_items) struct quota_items items = {.latest = run->now + DAY_NS};
         known = quota_scan_all_folders(run, &items);
+        crash_page_sweep_elsewhere(run->now - MONTH_NS);
         if (items.bytes > limit) {
             quota_remove_items(run, &items, items.count > MANY_ITEMS ? limit - limit / 8 : limit);
         }

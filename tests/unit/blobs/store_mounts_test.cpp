@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disks that are full or read-only, as the kernel makes them: mounts of the test's own, in a mount
 // namespace of its own.
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 
 #include "disk_fixture.h"
@@ -12,6 +16,7 @@
 
 extern "C" {
 #include "common/blobs/marker.h"
+#include "common/quota/quota.h"
 }
 
 namespace {
@@ -235,43 +240,164 @@ TEST_F(StoreElsewhere, AMarkerThatCannotBeRemovedSaysNothing)
     });
 }
 
-// A store into a file that is mapped from there would be a SIGBUS.
-TEST_F(StoreElsewhere, AnXfsThatHasShutDownKillsNobody)
+// A disk of the machine's own, on which something happens after a call: a store into a file that is
+// mapped from there would be a SIGBUS.
+class StoreOnDisk : public StoreElsewhere {
+  protected:
+    // `make` makes a file system of the file $1 of so many MiB.
+    template <typename Event> void lives_through(const char *size, const char *make, Event event)
+    {
+        constexpr int not_here = 77;
+        std::filesystem::create_directory(root());
+        const std::string image = folder() + "/image";
+        const std::string command = std::string("exec 2>/dev/null; truncate -s ") + size + "M " +
+                                    image + " && " + make + " " + image + " && mount -o loop " +
+                                    image + " " + root();
+        fflush(nullptr);
+        const pid_t child = fork();
+        if (child == 0) {
+            if (std::filesystem::read_symlink("/proc/self/ns/pid") != "pid:[4026531836]" ||
+                unshare(CLONE_NEWNS) != 0 ||
+                mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+                system(command.c_str()) != 0) {
+                _exit(not_here);
+            }
+            replace_memory();
+            EXPECT_EQ(Store(root()).commit("words"), STATUS_ok);
+            Store store(root());
+            EXPECT_EQ(store.load(), "words");
+            EXPECT_EQ(pages(), 1U);
+            store.call(4711);
+            sync();
+            event();
+            store.call(4712);
+            _exit(HasFailure() ? 1 : 0);
+        }
+        int status = 0;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status) && WEXITSTATUS(status) == not_here) {
+            GTEST_SKIP() << "a container, no " << make << ", or may not mount here";
+        }
+        EXPECT_EQ(status, 0);
+    }
+
+    static void control(const std::string &path, unsigned long request, void *argument)
+    {
+        const int fd = open(path.c_str(), O_RDONLY);
+        EXPECT_EQ(ioctl(fd, request, argument), 0) << path;
+        close(fd);
+    }
+};
+
+TEST_F(StoreOnDisk, AnXfsThatHasShutDownKillsNobody)
+{
+    lives_through("400", "mkfs.xfs -q", [&] {
+        uint32_t how = 0;
+        control(root(), _IOR('X', 125, uint32_t), &how); // XFS_IOC_GOINGDOWN
+    });
+}
+
+TEST_F(StoreOnDisk, AFolderThatIsMadeImmutableKillsNobody)
+{
+    lives_through("16", "mkfs.ext4 -q", [&] {
+        for (const auto &entry : std::filesystem::recursive_directory_iterator(root() + "/app")) {
+            int flags = FS_IMMUTABLE_FL;
+            control(entry.path(), FS_IOC_SETFLAGS, &flags);
+        }
+    });
+}
+
+TEST_F(StoreOnDisk, WhatCannotBeRemovedTakesNoRoom)
+{
+    lives_through("16", "mkfs.ext4 -q", [&] {
+        int flags = FS_APPEND_FL;
+        control(root() + "/app", FS_IOC_SETFLAGS, &flags);
+        EXPECT_NE(Store(root()).commit(std::string(100000, 'x')), STATUS_ok);
+        for (const std::string &name : names_in(root() + "/app", ".tmp")) {
+            EXPECT_EQ(std::filesystem::file_size(root() + "/app/" + name), 0U);
+        }
+        EXPECT_EQ(names_in(root() + "/app", ".tmp").size(), 1U);
+    });
+}
+
+// Where `/dev/shm` ends with the process, as it does with a container, or a service of systemd that
+// has a user of its own while it runs.
+class StoreOnDiskOf : public StoreOnDisk, public testing::WithParamInterface<const char *> {};
+
+TEST_P(StoreOnDiskOf, ThePageIsBesideTheCache)
 {
     constexpr int not_here = 77;
+    const bool is_service = std::string("Service") == GetParam();
+    struct statfs system = {};
     std::filesystem::create_directory(root());
-    const std::string image = folder() + "/image";
-    const std::string make = "exec 2>/dev/null; truncate -s 400M " + image + " && mkfs.xfs -q " +
-                             image + " && mount -o loop " + image + " " + root();
+    statfs(root().c_str(), &system);
+    if (system.f_type != EXT4_SUPER_MAGIC) {
+        GTEST_SKIP() << "no ext4";
+    }
     fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-        if (std::filesystem::read_symlink("/proc/self/ns/pid") != "pid:[4026531836]" ||
-            unshare(CLONE_NEWNS) != 0 ||
-            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
-            system(make.c_str()) != 0) {
+        if (unshare(CLONE_NEWNS | (is_service ? 0 : CLONE_NEWPID)) != 0 ||
+            mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
             _exit(not_here);
         }
         replace_memory();
-        EXPECT_EQ(Store(root()).commit("words"), STATUS_ok);
-        Store store(root());
-        EXPECT_EQ(store.load(), "words");
-        EXPECT_EQ(pages(), 1U);
-        store.call(4711);
-        sync();
-        const int fd = open(root().c_str(), O_RDONLY | O_DIRECTORY);
-        uint32_t how = 0;
-        EXPECT_EQ(ioctl(fd, _IOR('X', 125, uint32_t), &how), 0); // XFS_IOC_GOINGDOWN
-        close(fd);
-        store.call(4712);
-        _exit(HasFailure() ? 1 : 0);
+        const pid_t first = fork();
+        if (first == 0) {
+            if (is_service && (chown(folder().c_str(), 61184, 0) != 0 ||
+                               chown(root().c_str(), 61184, 0) != 0 || setuid(61184) != 0)) {
+                _exit(not_here);
+            }
+            EXPECT_EQ(Store(root()).commit("words"), STATUS_ok);
+            Store store(root());
+            EXPECT_EQ(store.load(), "words");
+            EXPECT_EQ(pages(), 0U);
+            _exit(HasFailure() ? 1 : 0);
+        }
+        int status = 0;
+        waitpid(first, &status, 0);
+        _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
     }
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == not_here) {
-        GTEST_SKIP() << "a container, no mkfs.xfs, or may not mount here";
+        GTEST_SKIP() << "may have no namespaces here, or be no other user";
     }
     EXPECT_EQ(status, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, StoreOnDiskOf, testing::Values("Container", "Service"),
+                         [](const auto &info) { return std::string(info.param); });
+
+TEST_F(StoreElsewhere, PagesThatNobodyCameForGoAfterAMonth)
+{
+    on_a_disk_without_pages([&] {
+        const auto page = [](const char *name, time_t age_s) {
+            const std::string path = std::string("/dev/shm/") + name;
+            std::ofstream(path) << "page";
+            const timespec time = {::time(nullptr) - age_s, 0};
+            const timespec times[] = {time, time};
+            EXPECT_EQ(utimensat(AT_FDCWD, path.c_str(), times, 0), 0);
+            return path;
+        };
+        const time_t day_s = 24 * 60 * 60;
+        page("warmpipe-0123456789abcdef", 31 * day_s);
+        const std::vector<std::string> others = {page("warmpipe-fedcba9876543210", 29 * day_s),
+                                                 page("warmpipe-notes", 31 * day_s),
+                                                 page("other-0123456789abcdef", 31 * day_s)};
+        ASSERT_EQ(Store(root()).commit("words"), STATUS_ok);
+        const std::string path = root();
+        quota_limits limits = {};
+        limits.root = path.c_str();
+        limits.app = "app";
+        limits.max_size = limits.max_total = UINT64_MAX;
+        quota_outcome outcome;
+        quota_enforce(&limits, 0, &outcome);
+        EXPECT_EQ(pages(), others.size());
+        for (const std::string &other : others) {
+            EXPECT_EQ(unlink(other.c_str()), 0) << other;
+        }
+    });
 }
 
 // The page cannot be copied into the marker; if it were lost, every other start would die.
