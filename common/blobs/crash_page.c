@@ -129,14 +129,18 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
 #define FIRST_DYNAMIC_USER 61184u
 #define LAST_DYNAMIC_USER  65519u
 
-/* Whether /dev/shm ends before the next start, as it does with a container. Those have processes of
- * their own, and the first namespace has a fixed number. */
+/* Whether /dev/shm ends before the next start, as it does with a container, which has processes of
+ * its own (the first namespace has a fixed number), and with a sandbox whose /dev is its own. */
 static bool crash_memory_ends_early(void)
 {
     static const char first[] = "pid:[4026531836]";
     char name[sizeof first];
     const uid_t user = geteuid();
-    return (user >= FIRST_DYNAMIC_USER && user <= LAST_DYNAMIC_USER) ||
+    struct stat devices;
+    struct stat memory;
+    return stat("/dev", &devices) != 0 || stat("/dev/shm", &memory) != 0 ||
+           devices.st_dev == memory.st_dev ||
+           (user >= FIRST_DYNAMIC_USER && user <= LAST_DYNAMIC_USER) ||
            readlink("/proc/self/ns/pid", name, sizeof name) != sizeof first - 1 ||
            memcmp(name, first, sizeof first - 1) != 0;
 }
@@ -218,11 +222,12 @@ __attribute__((cold)) bool crash_page_read_elsewhere(uint64_t number,
 __attribute__((cold)) void crash_page_sweep_elsewhere(int64_t before_ns)
 {
     static const char prefix[] = "warmpipe-";
+    const size_t length = sizeof prefix - 1 + UNIQUE_HEX_SIZE - 1;
     AUTO_LISTING DIR *listing = listing_open(AT_FDCWD, "/dev/shm");
     const char *name;
     struct stat status;
     while ((name = listing_next(listing))) {
-        if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+        if (strncmp(name, prefix, sizeof prefix - 1) == 0 && strlen(name) == length &&
             names_is_hex(name + sizeof prefix - 1, UNIQUE_HEX_SIZE - 1) &&
             fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             status.st_uid == geteuid() && (int64_t)clock_ns_of(status.st_mtim) < before_ns) {
@@ -273,7 +278,6 @@ __attribute__((cold)) bool crash_guard_open(struct crash_guard *guard, int fd, u
         page = crash_map(fd, &content, memory);
     }
     guard->is_elsewhere = !page && (page = crash_map_elsewhere(number, &content, memory)) != NULL;
-    guard->may_be_lost = guard->is_elsewhere && (ground != CRASH_GROUND_DISK || ends_early);
     if (!page && ground == CRASH_GROUND_DISK) {
         page = crash_map(fd, &content, memory);
     }

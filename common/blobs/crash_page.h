@@ -23,8 +23,9 @@
  * page is closed, other memory that nobody reads takes its place: the address stays, for a thread
  * may be on its way there, or exit() looks at all pages. The next page of this process gets it.
  *
- * Where the file is on a file system on which a store may fail or wait (Btrfs, a network), the page
- * is a file in /dev/shm instead, under the number of the locked file: *elsewhere*. */
+ * A store into a mapped file may fail or wait on all file systems but tmpfs. So the page is a file
+ * in /dev/shm instead, under the number of the locked file: *elsewhere*; on those of disks only
+ * where that outlives the process, as a rule (docs/decisions/0362). */
 #ifndef WARMPIPE_BLOBS_CRASH_PAGE_H
 #define WARMPIPE_BLOBS_CRASH_PAGE_H
 
@@ -118,7 +119,6 @@ struct crash_guard {
     CRASH_ATOMIC(uint32_t) passed; /* a bit for each of them */
     bool without;
     bool is_elsewhere; /* the page; the file holds nothing of it */
-    bool may_be_lost;  /* it is elsewhere, and the next start may not find it there */
 };
 
 /* Makes the page of a file of this process, empty but locked, whose number is `number`. False, the
@@ -133,8 +133,8 @@ bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct c
 void crash_page_remove_elsewhere(uint64_t number);
 
 /* Removes pages elsewhere of this user that were made before that time (nanoseconds since the
- * epoch): of processes that were killed, and whose cache nobody has used since. A process that has
- * lived so long is not hurt: its page is memory of nobody then. */
+ * epoch): of processes that were killed, and whose cache nobody has used since. Of a process that
+ * has lived so long no later death is known. */
 void crash_page_sweep_elsewhere(int64_t before_ns);
 
 /* Closes the file; in the child of a fork too. Other threads may be in calls that the guard

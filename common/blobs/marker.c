@@ -26,9 +26,10 @@ static bool marker_fill(int fd, struct marker_record *record, const struct crash
     record->is_page = true;
     marker_record_put(&bytes, record);
     const bool has_page = crash_guard_open(&marker->guard, fd, record->id, &bytes, known);
-    if (only_page || (has_page && !marker->guard.may_be_lost)) {
+    if (only_page || (has_page && !marker->guard.is_elsewhere)) {
         return has_page;
     }
+    /* The next start may not find the page: in another container, or after a logout. */
     bytes.size = 0;
     record->is_page = false;
     marker_record_put(&bytes, record);

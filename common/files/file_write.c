@@ -114,8 +114,10 @@ enum status file_replace_as(int directory_fd, const char *name, const struct iov
                           renameat(directory_fd, temporary.name, directory_fd, name) == 0;
     if (!is_named || (is_first && !file_sync_fully(temporary.fd))) {
         reason = write_failure(errno);
+        const char *of_ours = is_named ? name : temporary.name;
         if ((!is_named || file_is_still_named(directory_fd, name, temporary.fd)) &&
-            unlinkat(directory_fd, is_named ? name : temporary.name, 0) != 0) {
+            unlinkat(directory_fd, of_ours, 0) != 0 &&
+            file_is_still_named(directory_fd, of_ours, temporary.fd)) {
             (void)!ftruncate(temporary.fd, 0); /* a folder that can only be added to (chattr +a) */
         }
     } else if (how != FILE_UNSYNCED) {

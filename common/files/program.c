@@ -33,7 +33,7 @@ struct program_counters program_counters_since(const struct program_counters *no
 }
 
 /* Without the lock: any user who may list the folder can hold it, and a start would wait. What is
- * overwritten meanwhile are digits of counters. */
+ * overwritten meanwhile are digits of counters of a fixed width. */
 static enum status program_read_in(int directory, struct program_facts *ret_facts)
 {
     AUTO_FREE uint8_t *data = NULL;
@@ -131,13 +131,16 @@ static enum status program_rewrite(int directory, const struct program_change *c
         (change->zero && reason != STATUS_ok)) {
         return reason;
     }
+    const bool counts_alone = !change->learnt && !change->slow && !change->key &&
+                              (!change->driver_settings || !*change->driver_settings ||
+                               strcmp(facts.driver_settings, change->driver_settings) == 0);
     program_apply_change(change, &facts);
     program_encode(&facts, old, old_size, &text);
     if (text.failed) {
         return STATUS_out_of_memory;
     }
     const bool is_as_large = old && old_size == text.size;
-    if (is_as_large && !change->learnt && !change->slow && !change->key) {
+    if (is_as_large && counts_alone) {
         return file_overwrite(directory, PROGRAM_FILE_NAME, text.data, text.size);
     }
     if (is_as_large && memcmp(old, text.data, text.size) == 0) {

@@ -152,13 +152,14 @@ static bool evict_quarantined(int folder_fd, const char *name, int64_t before)
 
 void evict_quarantine(int directory_fd, int64_t before)
 {
-    AUTO_LISTING DIR *listing = listing_open(directory_fd, QUARANTINE_FOLDER);
+    DIR *listing = listing_open(directory_fd, QUARANTINE_FOLDER);
     const char *name;
     bool evicted = false;
     while ((name = listing_next(listing))) {
         evicted |= evict_quarantined(dirfd(listing), name, before);
     }
-    if (evicted) { /* a folder that was empty before may not be ours */
+    listing_close(&listing); /* SMB removes no folder that is open */
+    if (evicted) {           /* a folder that was empty before may not be ours */
         unlinkat(directory_fd, QUARANTINE_FOLDER, AT_REMOVEDIR);
     }
 }
@@ -253,6 +254,8 @@ static uint64_t evict_recipes(int directory_fd, int64_t last_use, bool is_ours, 
         file_unlock(lock_fd); /* NFS keeps a file that is open in the folder under another name */
     }
     *locked |= reason == STATUS_locked;
+    io_close(folder_fd);
+    folder_fd = -1;
     unlinkat(directory_fd, RECIPE_FOLDER, AT_REMOVEDIR); /* if empty now */
     return bytes;
 }

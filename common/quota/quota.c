@@ -168,6 +168,8 @@ static uint64_t quota_remove_item(const struct quota_run *run, const struct quot
         run->outcome->identities += bytes > 0;
     }
     if (strcmp(item->app, run->limits->app) != 0) {
+        io_close(directory_fd); /* SMB removes no folder that is open */
+        directory_fd = -1;
         unlinkat(run->root_fd, item->app, AT_REMOVEDIR); /* if empty now */
     }
     run->outcome->bytes += bytes;

@@ -146,8 +146,8 @@ struct replay_limits {
     uint32_t max_patch_size;
     uint32_t max_viewports;
     uint32_t max_color_attachments;
-    uint32_t max_samples;  /* VkSampleCountFlags, of any kind of attachment or of none */
-    uint32_t max_samplers; /* that may live at once; of them, */
+    VkSampleCountFlags sample_counts;   /* of any kind of attachment or of none */
+    uint32_t max_samplers;              /* that may live at once; of them, */
     uint32_t max_border_color_samplers; /* those with a custom border color */
 };
 

@@ -55,9 +55,9 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
         .max_patch_size = limits->maxTessellationPatchSize,
         .max_viewports = limits->maxViewports,
         .max_color_attachments = limits->maxColorAttachments,
-        .max_samples = limits->framebufferColorSampleCounts | limits->framebufferDepthSampleCounts |
-                       limits->framebufferStencilSampleCounts |
-                       limits->framebufferNoAttachmentsSampleCounts,
+        .sample_counts =
+            limits->framebufferColorSampleCounts | limits->framebufferDepthSampleCounts |
+            limits->framebufferStencilSampleCounts | limits->framebufferNoAttachmentsSampleCounts,
         .max_samplers = limits->maxSamplerAllocationCount,
         .max_border_color_samplers = border.maxCustomBorderColorSamplers,
     };
@@ -160,15 +160,16 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
         {"maxColorAttachments", blend ? blend->attachmentCount : 0, limits->max_color_attachments},
         {"maxColorAttachments", rendering ? rendering->colorAttachmentCount : 0,
          limits->max_color_attachments},
-        {"framebufferColorSampleCounts", samples ? samples->rasterizationSamples : 0,
-         limits->max_samples},
     };
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
         if (!limits_is_within(uses[i].value, uses[i].limit)) {
             return uses[i].name;
         }
     }
-    return NULL;
+    return samples && limits->sample_counts != 0 &&
+                   ((VkFlags)samples->rasterizationSamples & ~limits->sample_counts) != 0
+               ? "framebufferColorSampleCounts"
+               : NULL;
 }
 
 bool sampler_has_border_color(const VkSamplerCreateInfo *info)

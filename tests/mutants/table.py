@@ -42,6 +42,7 @@ MUTANTS = [
      r"unit\.StoreOnDisk"),
     ("a container, whose memory ends with it", "if (ground == CRASH_GROUND_MEMORY || ends_early) {",
      "if (ground == CRASH_GROUND_MEMORY) {", r"unit\.(Of/)?StoreOnDisk"),
+    ("a sandbox, whose memory ends with it", "devices.st_dev == memory.st_dev ||", "", r"unit\.Of/StoreOnDisk"),
     ("a service, whose memory ends with it", "(user >= FIRST_DYNAMIC_USER && user <= LAST_DYNAMIC_USER) ||", "",
      r"unit\.Of/StoreOnDisk"),
     ("pages that nobody comes for", "crash_page_sweep_elsewhere(run->now - MONTH_NS);", "", r"unit\.StoreElsewhere"),

@@ -320,14 +320,16 @@ TEST_F(StoreOnDisk, WhatCannotBeRemovedTakesNoRoom)
     });
 }
 
-// Where `/dev/shm` ends with the process, as it does with a container, or a service of systemd that
-// has a user of its own while it runs.
+// Where `/dev/shm` ends with the process, as it does with a container, a sandbox, or a service of
+// systemd that has a user of its own while it runs.
 class StoreOnDiskOf : public StoreOnDisk, public testing::WithParamInterface<const char *> {};
 
 TEST_P(StoreOnDiskOf, ThePageIsBesideTheCache)
 {
     constexpr int not_here = 77;
     const bool is_service = std::string("Service") == GetParam();
+    const bool is_sandbox =
+        std::string("Sandbox") == GetParam(); // of bubblewrap, with a /dev of its own
     struct statfs system = {};
     std::filesystem::create_directory(root());
     statfs(root().c_str(), &system);
@@ -337,11 +339,16 @@ TEST_P(StoreOnDiskOf, ThePageIsBesideTheCache)
     fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-        if (unshare(CLONE_NEWNS | (is_service ? 0 : CLONE_NEWPID)) != 0 ||
+        if (unshare(CLONE_NEWNS | (is_service || is_sandbox ? 0 : CLONE_NEWPID)) != 0 ||
             mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
             _exit(not_here);
         }
-        replace_memory();
+        if (is_sandbox) {
+            ASSERT_EQ(mount("warmpipe", "/dev", "tmpfs", 0, ""), 0);
+            ASSERT_EQ(mkdir("/dev/shm", 01777), 0);
+        } else {
+            replace_memory();
+        }
         const pid_t first = fork();
         if (first == 0) {
             if (is_service && (chown(folder().c_str(), 61184, 0) != 0 ||
@@ -366,7 +373,7 @@ TEST_P(StoreOnDiskOf, ThePageIsBesideTheCache)
     EXPECT_EQ(status, 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, StoreOnDiskOf, testing::Values("Container", "Service"),
+INSTANTIATE_TEST_SUITE_P(Of, StoreOnDiskOf, testing::Values("Container", "Sandbox", "Service"),
                          [](const auto &info) { return std::string(info.param); });
 
 TEST_F(StoreElsewhere, PagesThatNobodyCameForGoAfterAMonth)

@@ -391,6 +391,29 @@ TEST_F(Program, ProcessesThatCountAtOnceLoseNothing)
     EXPECT_EQ(names_in(folder + "/app"), std::vector<std::string>{"program.json"});
 }
 
+// Who reads has no lock, and must not find a mixture.
+TEST_F(Program, NothingButCountsIsOverwrittenInPlace)
+{
+    const auto inode_after = [&](const char *settings) {
+        program_counters more = {};
+        more.requests = 1;
+        EXPECT_EQ(program_count(folder.c_str(), "app", &more, 1000, settings), STATUS_ok);
+        struct stat status = {};
+        EXPECT_EQ(stat(file().c_str(), &status), 0);
+        return status.st_ino;
+    };
+    ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), STATUS_ok);
+    inode_after("RADV_PERFTEST=rt");
+    const ino_t first = inode_after("RADV_PERFTEST=rt");
+    EXPECT_EQ(inode_after("RADV_PERFTEST=rt"), first);
+    EXPECT_EQ(inode_after(nullptr), first);
+    const uintmax_t size = std::filesystem::file_size(file());
+    std::filesystem::create_hard_link(file(), file() + ".kept"); // the number is not used again
+    EXPECT_NE(inode_after("RADV_PERFTEST=sa"), first);
+    EXPECT_EQ(std::filesystem::file_size(file()), size);
+    std::filesystem::remove(file() + ".kept");
+}
+
 TEST_F(Program, AFolderThatIsHeldIsNotWaitedForWithoutEnd)
 {
     ASSERT_EQ(save(PROGRAM_CACHES_NOT_READ), STATUS_ok);

@@ -96,7 +96,7 @@ TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)
     fits.max_vertex_offset = 60;
     fits.max_viewports = 2;
     fits.max_color_attachments = 1;
-    fits.max_samples = VK_SAMPLE_COUNT_1_BIT | VK_SAMPLE_COUNT_4_BIT;
+    fits.sample_counts = VK_SAMPLE_COUNT_1_BIT | VK_SAMPLE_COUNT_4_BIT;
     const auto lack_of = [&](uint32_t replay_limits::*limit, uint32_t value) {
         end();
         limits = fits;
@@ -111,7 +111,8 @@ TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)
     EXPECT_EQ(lack_of(&L::max_vertex_stride, 63), "maxVertexInputBindingStride");
     EXPECT_EQ(lack_of(&L::max_vertex_offset, 59), "maxVertexInputAttributeOffset");
     EXPECT_EQ(lack_of(&L::max_viewports, 1), "maxViewports");
-    EXPECT_EQ(lack_of(&L::max_samples, VK_SAMPLE_COUNT_1_BIT), "framebufferColorSampleCounts");
+    EXPECT_EQ(lack_of(&L::sample_counts, VK_SAMPLE_COUNT_1_BIT | VK_SAMPLE_COUNT_8_BIT),
+              "framebufferColorSampleCounts");
     graphics.rendering.colorAttachmentCount = 2;
     const VkFormat formats[] = {graphics.format, graphics.format};
     graphics.rendering.pColorAttachmentFormats = formats;
