@@ -131,7 +131,7 @@ static void crash_boot_id(uint8_t ret_boot[CRASH_BOOT_SIZE])
 
 /* Whether /dev/shm ends before the next start, as it does with a container, which has processes of
  * its own (the first namespace has a fixed number), and with a sandbox whose /dev is its own. */
-static bool crash_memory_ends_early(void)
+static __attribute__((cold)) bool crash_memory_ends_early(void)
 {
     static const char first[] = "pid:[4026531836]";
     char name[sizeof first];
@@ -153,7 +153,7 @@ enum crash_ground {
 };
 
 /* What lies below an overlay is told by its inodes, which Btrfs does not count. */
-static enum crash_ground crash_ground_of(int fd)
+static __attribute__((cold)) enum crash_ground crash_ground_of(int fd)
 {
     static const long of_disks[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, OVERLAYFS_SUPER_MAGIC};
     struct statfs system;
@@ -227,8 +227,8 @@ __attribute__((cold)) void crash_page_sweep_elsewhere(int64_t before_ns)
     const char *name;
     struct stat status;
     while ((name = listing_next(listing))) {
-        if (strncmp(name, prefix, sizeof prefix - 1) == 0 && strlen(name) == length &&
-            names_is_hex(name + sizeof prefix - 1, UNIQUE_HEX_SIZE - 1) &&
+        if (strncmp(name, prefix, sizeof prefix - 1) == 0 &&
+            names_is_hex(name + sizeof prefix - 1, UNIQUE_HEX_SIZE - 1) && !name[length] &&
             fstatat(dirfd(listing), name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
             status.st_uid == geteuid() && (int64_t)clock_ns_of(status.st_mtim) < before_ns) {
             unlinkat(dirfd(listing), name, 0);

@@ -131,9 +131,10 @@ static enum status program_rewrite(int directory, const struct program_change *c
         (change->zero && reason != STATUS_ok)) {
         return reason;
     }
-    const bool counts_alone = !change->learnt && !change->slow && !change->key &&
-                              (!change->driver_settings || !*change->driver_settings ||
-                               strcmp(facts.driver_settings, change->driver_settings) == 0);
+    const char *settings = change->driver_settings;
+    const bool counts_alone =
+        (change->more || change->zero) &&
+        (!settings || !*settings || strcmp(facts.driver_settings, settings) == 0);
     program_apply_change(change, &facts);
     program_encode(&facts, old, old_size, &text);
     if (text.failed) {

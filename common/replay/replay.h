@@ -141,7 +141,6 @@ struct replay_limits {
     uint32_t max_bound_descriptor_sets;
     uint32_t max_vertex_bindings;
     uint32_t max_vertex_attributes;
-    uint32_t max_vertex_stride;
     uint32_t max_vertex_offset;
     uint32_t max_patch_size;
     uint32_t max_viewports;
@@ -171,10 +170,10 @@ const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
                                              const VkPipelineLayoutCreateInfo *info);
 
 /* Vertices, patches, viewports, color attachments and samples of a graphics pipeline
- * (VUID-VkVertexInputBindingDescription-binding-00618, -stride-00619,
+ * (VUID-VkVertexInputBindingDescription-binding-00618,
  * VUID-VkVertexInputAttributeDescription-location-00620, -offset-00622,
  * VUID-VkPipelineTessellationStateCreateInfo-patchControlPoints-01214,
- * VUID-VkPipelineViewportStateCreateInfo-viewportCount-01218, -scissorCount-01219; "Limits":
+ * VUID-VkPipelineViewportStateCreateInfo-viewportCount-01218; "Limits":
  * maxColorAttachments, framebufferColorSampleCounts). */
 const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
                                             const VkGraphicsPipelineCreateInfo *info);

@@ -50,7 +50,6 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
         .max_bound_descriptor_sets = limits->maxBoundDescriptorSets,
         .max_vertex_bindings = limits->maxVertexInputBindings,
         .max_vertex_attributes = limits->maxVertexInputAttributes,
-        .max_vertex_stride = limits->maxVertexInputBindingStride,
         .max_vertex_offset = limits->maxVertexInputAttributeOffset,
         .max_patch_size = limits->maxTessellationPatchSize,
         .max_viewports = limits->maxViewports,
@@ -109,12 +108,10 @@ static uint64_t limits_larger(uint64_t left, uint64_t right)
     return left > right ? left : right;
 }
 
-/* What vertices are read by needs that many bindings, attributes, bytes from one to the next, and
- * to an attribute. */
+/* What vertices are read by needs that many bindings and attributes, and bytes to an attribute. */
 struct limits_vertices {
     uint64_t bindings;
     uint64_t attributes;
-    uint64_t stride;
     uint64_t offset;
 };
 
@@ -124,7 +121,6 @@ static struct limits_vertices limits_vertices_of(const VkPipelineVertexInputStat
     for (uint32_t i = 0; info && i < info->vertexBindingDescriptionCount; i++) {
         const VkVertexInputBindingDescription *binding = &info->pVertexBindingDescriptions[i];
         needed.bindings = limits_larger(needed.bindings, binding->binding + UINT64_C(1));
-        needed.stride = limits_larger(needed.stride, binding->stride);
     }
     for (uint32_t i = 0; info && i < info->vertexAttributeDescriptionCount; i++) {
         const VkVertexInputAttributeDescription *attribute = &info->pVertexAttributeDescriptions[i];
@@ -140,7 +136,6 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
     const struct limits_vertices vertices = limits_vertices_of(info->pVertexInputState);
     const VkPipelineTessellationStateCreateInfo *patches = info->pTessellationState;
     const VkPipelineViewportStateCreateInfo *viewports = info->pViewportState;
-    const VkPipelineColorBlendStateCreateInfo *blend = info->pColorBlendState;
     const VkPipelineMultisampleStateCreateInfo *samples = info->pMultisampleState;
     const VkPipelineRenderingCreateInfo *rendering =
         canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO);
@@ -151,13 +146,10 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
     } uses[] = {
         {"maxVertexInputBindings", vertices.bindings, limits->max_vertex_bindings},
         {"maxVertexInputAttributes", vertices.attributes, limits->max_vertex_attributes},
-        {"maxVertexInputBindingStride", vertices.stride, limits->max_vertex_stride},
         {"maxVertexInputAttributeOffset", vertices.offset, limits->max_vertex_offset},
         {"maxTessellationPatchSize", patches ? patches->patchControlPoints : 0,
          limits->max_patch_size},
         {"maxViewports", viewports ? viewports->viewportCount : 0, limits->max_viewports},
-        {"maxViewports", viewports ? viewports->scissorCount : 0, limits->max_viewports},
-        {"maxColorAttachments", blend ? blend->attachmentCount : 0, limits->max_color_attachments},
         {"maxColorAttachments", rendering ? rendering->colorAttachmentCount : 0,
          limits->max_color_attachments},
     };

@@ -92,7 +92,6 @@ TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)
     replay_limits fits = {};
     fits.max_vertex_bindings = 6;
     fits.max_vertex_attributes = 8;
-    fits.max_vertex_stride = 64;
     fits.max_vertex_offset = 60;
     fits.max_viewports = 2;
     fits.max_color_attachments = 1;
@@ -108,7 +107,6 @@ TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)
     using L = replay_limits;
     EXPECT_EQ(lack_of(&L::max_vertex_bindings, 5), "maxVertexInputBindings");
     EXPECT_EQ(lack_of(&L::max_vertex_attributes, 7), "maxVertexInputAttributes");
-    EXPECT_EQ(lack_of(&L::max_vertex_stride, 63), "maxVertexInputBindingStride");
     EXPECT_EQ(lack_of(&L::max_vertex_offset, 59), "maxVertexInputAttributeOffset");
     EXPECT_EQ(lack_of(&L::max_viewports, 1), "maxViewports");
     EXPECT_EQ(lack_of(&L::sample_counts, VK_SAMPLE_COUNT_1_BIT | VK_SAMPLE_COUNT_8_BIT),
