@@ -201,6 +201,8 @@ static void services_start_recording(struct device_services *services,
                                                            .saved = recorder_saved,
                                                            .disk_full = recorder_make_room,
                                                            .user = services->recorder});
+    } else {
+        bytes_free(&services->environment); /* nothing is compiled ahead that cannot be marked */
     }
 }
 

@@ -288,6 +288,7 @@ MUTANTS = [
      "return patience_spend(elapsed_ns < most_ns ? elapsed_ns : most_ns, 0 * busy_ns);", r"unit\.Worker"),
     ("a step behind an occupied worker", "(worker.is_in_handler || !worker_call_helper())", "(worker.is_in_handler || (0 && !worker_call_helper()))",
      r"unit\.Worker"),
+    ("what a driver refuses to take is given back", "else { snapshot_answers_unreserve(seed->size); }", "", r"integration\.KeptCachesTest"),
     ("a replay asks for more attachments than there may be", "if (!limits_is_within(uses[i].value, uses[i].limit)) {",
      "if (0 && !limits_is_within(uses[i].value, uses[i].limit)) {", r"unit\.Replay"),
     ("a layout has flags for more bindings than it has", "|| flags->bindingCount == info->bindingCount;", "|| 1;",
