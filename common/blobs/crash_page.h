@@ -127,6 +127,12 @@ struct crash_guard {
 bool crash_guard_open(struct crash_guard *guard, int fd, uint64_t number,
                       const struct bytes *record, const struct crash_keys *known);
 
+/* Makes a page with this content: in the file if it is beside the cache there, or elsewhere under
+ * the number; at `memory`, which an earlier page had, unless that is NULL. Never unmapped. NULL:
+ * neither can be mapped. */
+struct crash_page *crash_page_make(int fd, uint64_t number, const struct crash_page *content,
+                                   struct crash_page *memory, bool *ret_is_elsewhere);
+
 /* The page elsewhere of the file of this number, if it belongs to this user or root. False: there
  * is none. */
 bool crash_page_read_elsewhere(uint64_t number, uint8_t ret_page[sizeof(struct crash_page)]);

@@ -374,7 +374,7 @@ TEST_P(StoreOnDiskOf, ThePageIsBesideTheCache)
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, StoreOnDiskOf, testing::Values("Container", "Sandbox", "Service"),
-                         [](const auto &info) { return std::string(info.param); });
+                         [](const auto &each) { return std::string(each.param); });
 
 TEST_F(StoreElsewhere, PagesThatNobodyCameForGoAfterAMonth)
 {
