@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A device as a link of the chain: its handle, the next layer's commands, and the way from the one
- * to the other. What the layer does for a device stands above (device_services.h): the chain only
+/* A device as a link of the layer chain: its handle, the next layer's commands, and the map from
+ * the handle to them. What the layer does for a device is in device_services.h; the chain only
  * carries a pointer to it.
+ *
+ * States of a device:
  *
  *     arrow                     function
  *     none ──▶ LINKED           device_link: the device is created
@@ -23,13 +25,13 @@ struct command;
 struct device_services;
 struct instance;
 
-/* The next layer's (or the driver's) device commands, as the distribution's own headers define
- * their table: VkLayerDispatchTable, or VkuDeviceDispatchTable where the former is gone. Only the
- * members that warmpipe calls are filled; one that the device does not have is NULL. */
+/* The device commands of the next layer or of the driver. The type is the distribution's own:
+ * VkLayerDispatchTable, or VkuDeviceDispatchTable where the former is gone. Only the members that
+ * warmpipe calls are filled; a command that the device does not have is NULL. */
 typedef DEVICE_DISPATCH_TABLE device_table;
 
-/* Non-dispatchable handles are pointers or 64-bit numbers, as the platform has it; tables keep the
- * latter. */
+/* A non-dispatchable handle is a pointer or a 64-bit number, depending on the platform. Tables keep
+ * the number. */
 #if VK_USE_64_BIT_PTR_DEFINES
 #define HANDLE_VALUE(handle)     ((uint64_t)(uintptr_t)(handle))
 #define HANDLE_OF(Handle, value) ((Handle)(uintptr_t)(value))
@@ -42,33 +44,34 @@ struct device {
     VkDevice handle;
     struct instance *instance; /* referenced */
     device_table table;
-    PFN_vkGetDeviceProcAddr lower_next; /* of this library's lower copy in the chain, if any */
-    struct device_services *services;   /* set between link and publish; NULL: pass everything
-                                         * through */
-    struct device *next_kept;           /* of those that have ended and are never freed */
+    PFN_vkGetDeviceProcAddr
+        lower_next; /* of this library's lower copy in the chain; NULL: there is none */
+    struct device_services
+        *services;            /* set between link and publish; NULL: pass everything through */
+    struct device *next_kept; /* list of devices that have ended and are never freed */
 };
 
-/* vkCreateDevice, passed down. *ret_link: the new link, to be published; NULL on failure, and where
- * this call is that of this library's lower copy in the chain. */
+/* Calls the next vkCreateDevice. *ret_link: the new link, to be published; NULL on failure, and if
+ * this call comes from this library's lower copy in the chain. */
 VkResult device_link(VkPhysicalDevice physical_device, const VkDeviceCreateInfo *create_info,
                      const VkAllocationCallbacks *allocator, VkDevice *ret_device,
                      struct device **ret_link);
 void device_publish(struct device *device);
 
-/* NULL: the device is unknown. */
+/* Returns the link, which device_of finds no more; NULL: the device is unknown. */
 struct device *device_withdraw(VkDevice device);
 
-/* Withdraws one of the devices that the program has left to an instance that goes; NULL: there are
- * no more. */
+/* Withdraws one of the devices that the program has not destroyed before their instance. NULL:
+ * there are no more. */
 struct device *device_withdraw_leaked(const struct instance *instance);
 
 /* Frees the link, not the services. */
 void device_free(struct device *device);
 
-/* The link of a device that is published, else NULL. Lock-free. */
+/* Returns the link of a published device, else NULL. Lock-free. */
 struct device *device_of(VkDevice device);
 
-/* vkGetDeviceProcAddr; `command` is our entry for this name, or NULL. */
+/* vkGetDeviceProcAddr. `command` is our entry for this name, or NULL. */
 PFN_vkVoidFunction device_get_proc(VkDevice device, const char *name,
                                    const struct command *command);
 
