@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where the live objects of a device are kept: one object, and the shards in which objects are
- * found by key and by handle. A shard is an open-addressing hash table of pointers under a lock of
- * its own. Internal to objects.c, which says what an object and its states are. */
+/* Storage for the live objects of a device: the object, and the shards in which objects are found
+ * by key and by handle. A shard is an open-addressing hash table of pointers with its own lock.
+ * Internal to objects.c; objects.h has the states of an object. */
 #ifndef WARMPIPE_LAYER_DEDUP_OBJECT_TABLE_H
 #define WARMPIPE_LAYER_DEDUP_OBJECT_TABLE_H
 
@@ -21,9 +21,9 @@
 
 enum object_state { OBJECT_CLAIMED, OBJECT_SHARED, OBJECT_UNSHARED, OBJECT_UNKNOWN };
 
-/* Who may change what: `references` rises under the key shard's lock and falls under the handle
- * shard's; it never rises from 0. driver_references is the handle shard's. The rest is written
- * before anybody can find the object. */
+/* Who may change a member: `references` rises under the key shard's lock and falls under the handle
+ * shard's; it never rises from 0. driver_references belongs to the handle shard's lock. The rest is
+ * written before another thread can find the object. */
 struct object {
     struct object *next_unindexed;
     uint64_t claimed_ns; /* OBJECT_CLAIMED: since when */
@@ -40,21 +40,21 @@ struct object {
     uint32_t type;
     _Atomic uint8_t state;
     bool by_serial;
-    atomic_bool in_device_cache; /* OBJECT_CLAIMED: it will be */
+    atomic_bool in_device_cache; /* OBJECT_CLAIMED: what the driver compiles for it will be there */
     bool awaited;                /* OBJECT_CLAIMED: others may wait for it */
-    atomic_bool has_waited;      /* somebody has begun to */
-    uint8_t key[]; /* key_size bytes; of an adopted render pass its struct render_pass_use */
+    atomic_bool has_waited;      /* a thread has begun to wait */
+    uint8_t key[]; /* key_size bytes; of an adopted render pass, its struct render_pass_use */
 };
 
-/* All but the slots is in one cache line: a creation finds each shard cold. */
+/* All but the slots fits one cache line, because a creation finds each shard cold. */
 struct object_shard {
     _Alignas(128) pthread_mutex_t lock;
     struct object **slots;    /* NULL where free */
-    struct object *unindexed; /* for which there was no memory in the table (handle shards only) */
+    struct object *unindexed; /* objects without room in the table (handle shards only) */
     uint32_t mask;
     uint32_t count : 31;
     uint32_t by_handle : 1;
-    struct object *first[SHARD_FIRST_SLOTS]; /* the slots, as long as they are enough */
+    struct object *first[SHARD_FIRST_SLOTS]; /* the slots while they suffice */
 };
 
 static inline uint64_t object_mix(uint64_t value)
@@ -80,8 +80,8 @@ static inline struct object_shard *shard_of(struct object_shard *shards, uint64_
     return &shards[hash % SHARD_COUNT];
 }
 
-/* An object that nobody else knows yet, with one reference and a copy of its key, which comes in
- * parts; facts NULL: none are known. NULL when memory is out or the key is beyond bounds. */
+/* Makes an object that no other thread knows yet, with one reference and a copy of its key, which
+ * is given in parts. facts NULL: none are known. NULL: memory is out or the key is too long. */
 struct object *object_new(VkObjectType type, const struct iovec *parts, unsigned part_count,
                           uint64_t serial, enum object_state state,
                           const struct canonical_object *facts);
@@ -90,7 +90,7 @@ struct object *object_new(VkObjectType type, const struct iovec *parts, unsigned
 void shards_init(struct object_shard *shards, bool by_handle);
 void shards_release(struct object_shard *shards);
 
-/* All below are called under the shard's lock. `hash` is that of the key or handle. */
+/* Call the following under the shard's lock. `hash` is that of the key or handle. */
 struct object *shard_find_key(const struct object_shard *shard, uint64_t hash, VkObjectType type,
                               const struct iovec *parts, unsigned part_count);
 struct object *shard_find_handle(const struct object_shard *shard, uint64_t hash, VkObjectType type,
@@ -102,8 +102,7 @@ bool shard_add_key(struct object_shard *shard, struct object *object);
 /* A no-op where the object is not in the shard. */
 void shard_remove_key(struct object_shard *shard, const struct object *object);
 
-/* Never fails: a live handle must be found, for the program may have been given it several times.
- */
+/* Never fails: a live handle must be found, because the program may hold it several times. */
 void shard_add_handle(struct object_shard *shard, struct object *object);
 void shard_remove_handle(struct object_shard *shard, const struct object *object);
 
