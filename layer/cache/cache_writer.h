@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The saves of one device's cache data: when the driver's caches are looked at, what counts as a
- * change, the snapshot in memory, the way to disk, and what is told of it.
+/* The saves of one device's cache data: when the driver's caches are read (a *look*), what counts
+ * as a change, the snapshot in memory, the write to disk, and the messages about it.
+ *
+ * States:
  *
  *     1 LOOKED   no creation has returned since the last look
- *     2 TOUCHED  a creation may have changed a cache since
+ *     2 TOUCHED  a creation has returned since then, and may have changed a cache
  *     PENDING    beside either: a snapshot in memory is not on disk
  *
  *     arrow                                               function
@@ -18,21 +20,23 @@
  *                                                         at the end of a process:
  *                                                         cache_writer_write_last
  *
- * When a look is due (cache_schedule.c) depends on what creations cost and what the driver says of
- * them: after 50 ms without a compile (200 ms where one goes on), and under steady compiling as
- * often as a look takes no more than a hundredth of the time that the program spends in creations.
- * Likewise the way to disk, by the bytes to be written: WARMPIPE_FLUSH_IDLE_MS after the last
- * compile, or a fourth of that after the last write; and, however little was compiled, so long
- * after the first compile, and then at twice the age of the last write, unless creations have taken
- * less than forty times what that cost. Where they take longer than the process runs, since others
- * want the cores, all that is up to four times as much.
+ * When a look is due (cache_schedule.c) depends on the cost of creations and on the driver's
+ * feedback. It is due after 50 ms without a compile (200 ms while a creation goes on). Under steady
+ * compiling it is due as often as looks take no more than a hundredth of the time that the program
+ * spends in creations.
  *
- * What is saved is decided by the caches alone (cache_writer_look): creation feedback and time only
- * bring a look forward. A cache of the same size as at the last look has not changed, unless the
- * driver says that it compiled; neither has one with the same content in another order.
+ * When a write is due depends on its size: WARMPIPE_FLUSH_IDLE_MS after the last compile, or a
+ * fourth of that after the last write. However little was compiled, it is also due that long after
+ * the first compile, and then at twice the age of the last write, unless creations have taken less
+ * than forty times its cost. If creations take longer than the process runs, because others want
+ * the cores, all these times are up to four times as long.
  *
- * cache_schedule_begin, _note and _end are called by the program's threads and never wait. The
- * other functions of a step take the cache writer's lock, which is held across our own calls to the
+ * Only the caches decide what is saved (cache_writer_look): feedback and time only bring a look
+ * forward. A cache of the same size as at the last look has not changed, unless the driver says
+ * that it compiled. A cache with the same content in another order has not changed either.
+ *
+ * The program's threads call cache_schedule_begin, _note and _end, which never wait. The other
+ * functions of a step take the cache writer's lock, which is held across our own calls to the
  * driver and to the disk, and never by a thread that creates pipelines. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_WRITER_H
 #define WARMPIPE_LAYER_CACHE_CACHE_WRITER_H
@@ -55,7 +59,7 @@
 struct driver_permit;
 struct maintenance;
 
-/* One device, as its caches know it. Everything is borrowed and outlives them. */
+/* What the caches need of one device. Everything is borrowed and outlives them. */
 struct cache_setup {
     VkDevice device;
     const device_table *table;
@@ -64,16 +68,20 @@ struct cache_setup {
     struct driver_permit *permit;
     struct stats *stats;
     struct trace *trace;             /* NULL: there is none */
-    struct maintenance *maintenance; /* NULL: nothing is looked after */
+    struct maintenance *maintenance; /* NULL: nothing is maintained */
     uint32_t device_index;           /* counts the devices of this process */
     bool device_group;               /* more than one physical device: no cache is kept */
 };
 
-/* Who is told of saves, so that what is known of the program is kept along with them. `looking`:
- * the caches are about to be read, perhaps within worker_enter_driver: waits for nothing; `saved`:
- * all that was read is on disk. Called without a lock, by the worker or by the thread that ends the
- * device or the process; `saved` may use the disk, none the driver. `disk_full`: under the cache
- * writer's lock; true: it has made room, a save may succeed now. All are set, or none. */
+/* Callbacks about saves, so that what is learnt of the program is kept together with them. All are
+ * set, or none. Called without a lock unless noted, by the worker or by the thread that ends the
+ * device or the process; none may use the driver.
+ *   - `looking`: the caches are about to be read, perhaps within worker_enter_driver. It must
+ *     not wait.
+ *   - `saved`: everything that was read is on disk. It may use the disk.
+ *   - `disk_full`: called under the cache writer's lock. It returns true if it has made room,
+ *     so that a save may succeed now.
+ */
 struct cache_listener {
     void (*looking)(void *user);
     void (*saved)(void *user);
@@ -85,63 +93,63 @@ struct cache_listener {
 
 #define CACHE_SCHEDULE_NEVER UINT64_MAX
 
-/* What a look costs at least. */
+/* The cost of a look is taken as at least this. */
 #define CACHE_LOOK_LEAST_NS (CLOCK_MS / 5)
 
 enum cache_schedule_step { CACHE_SCHEDULE_SNAPSHOT, CACHE_SCHEDULE_COMMIT };
 
-/* What a creation has done to the device cache, or to one that is collected, as far as is known. */
+/* What a creation has done to the device cache, or to a collected one, as far as known. */
 enum device_cache_change {
-    DEVICE_CACHE_UNCHANGED, /* hits, says the driver, or nothing that it keeps: looked at when the
-                               device ends */
+    DEVICE_CACHE_UNCHANGED, /* hits by the driver's feedback, or nothing that it keeps: read when
+                               the device ends */
     DEVICE_CACHE_UNKNOWN,   /* no feedback, or a hit that took as long as a compile */
-    DEVICE_CACHE_COMPILED   /* at least one pipeline was compiled, says the driver */
+    DEVICE_CACHE_COMPILED   /* at least one pipeline was compiled, by the driver's feedback */
 };
 
 struct cache_schedule {
     uint64_t flush_idle_ns;
 
     /* written by the program's threads */
-    atomic_uint running;            /* creations under way */
-    _Atomic uint64_t touched;       /* counts creations that may have changed the caches */
-    _Atomic uint64_t hinted;        /* those of them that are not UNCHANGED */
-    _Atomic uint64_t missed;        /* those of which the driver says that it compiled */
-    _Atomic uint64_t compiled;      /* counts ordinary pipelines that it has, or may have */
+    atomic_uint running;       /* creations under way */
+    _Atomic uint64_t touched;  /* counts creations that may have changed the caches */
+    _Atomic uint64_t hinted;   /* of these, those that are not UNCHANGED */
+    _Atomic uint64_t missed;   /* those that were compiled, by the driver's feedback */
+    _Atomic uint64_t compiled; /* counts ordinary pipelines that were compiled, or may have been */
     _Atomic uint64_t last_hint_ns;  /* monotonic, as all times here */
     _Atomic uint64_t first_hint_ns; /* since the last look */
-    _Atomic uint64_t begun_ns;      /* the first one of all; 0: there was none */
-    _Atomic uint64_t busy_ns;       /* spent in creations, of all threads together, but of no more
-                                     * at once than there are cores */
+    _Atomic uint64_t begun_ns;      /* the first of all; 0: there was none */
+    _Atomic uint64_t busy_ns; /* spent in creations, by all threads together, but by no more at once
+                                 than there are cores */
 
     /* written by the worker */
-    atomic_uint cores;      /* 0: not asked yet */
-    _Atomic uint64_t crowd; /* how much longer creations take than the process runs: 1 to 4 */
-    uint64_t crowd_last;    /* of the worker alone: the last measurement, 0 to 4, … */
-    uint64_t crowd_busy_ns; /* … and what it was made by */
+    atomic_uint cores;      /* 0: not queried yet */
+    _Atomic uint64_t crowd; /* the ratio of the time in creations to CPU time: 1 to 4 */
+    uint64_t crowd_last;    /* used by the worker alone: the last measurement, 0 to 4, … */
+    uint64_t crowd_busy_ns; /* … and its inputs */
     uint64_t crowd_ran_ns;
 
-    /* written under the cache writer's lock; read without by cache_schedule_due */
+    /* written under the cache writer's lock; cache_schedule_due reads it without */
     _Atomic uint64_t looked;        /* `touched` at the last look */
     _Atomic uint64_t looked_hinted; /* `hinted` likewise */
     _Atomic uint64_t looked_busy_ns;
-    _Atomic uint64_t empty_until; /* an empty cache is not looked at before so many compiles */
+    _Atomic uint64_t empty_until; /* an empty cache is not read before so many compiles */
     atomic_uint failures;         /* in a row */
     _Atomic uint64_t last_step_ns;
     _Atomic uint64_t last_cost_ns; /* how long the last snapshot or commit took */
-    atomic_bool last_was_quiet;    /* and whether nothing had been compiled for a while before */
-    _Atomic uint64_t look_cost_ns; /* what a look costs where nothing else is in its way */
-    atomic_bool pending;           /* there is a snapshot that is not on disk, or one too large */
+    atomic_bool last_was_quiet;    /* whether nothing had been compiled for a while before */
+    _Atomic uint64_t look_cost_ns; /* the cost of a look that nothing else delays */
+    atomic_bool pending;           /* a snapshot is not on disk, or one was too large */
     _Atomic size_t pending_size;
-    _Atomic uint64_t first_pending_ns; /* when the first of what it holds was compiled */
+    _Atomic uint64_t first_pending_ns; /* when the first pipeline in it was compiled */
     _Atomic uint64_t last_commit_ns;
-    _Atomic uint64_t paced_until_ns; /* no other in quiet before, unless creations pay for it */
+    _Atomic uint64_t paced_until_ns; /* no commit in quiet before, unless creations pay for it */
     _Atomic uint64_t committed_busy_ns;
-    _Atomic uint64_t commit_cost_ns; /* what the worker has run for its last commit */
-    _Atomic uint64_t last_look_ns;   /* how long the last look took; 0: there was none */
-    _Atomic uint64_t last_read_ns;   /* the last one that did not only ask for the size; likewise */
+    _Atomic uint64_t commit_cost_ns; /* the worker's CPU time for its last commit */
+    _Atomic uint64_t last_look_ns;   /* duration of the last look; 0: there was none */
+    _Atomic uint64_t last_read_ns;   /* of the last one that read more than the size; likewise */
 };
 
-/* The counts from before a look, which cover what it has seen. */
+/* The counts from before a look, which covers them. */
 struct cache_schedule_mark {
     struct own_wait_timer timer;
     uint64_t start_ns;
@@ -154,77 +162,77 @@ struct cache_schedule_mark {
 
 void cache_schedule_init(struct cache_schedule *schedule, uint32_t flush_idle_ms);
 
-/* A blob of so many bytes was loaded: its size is what is known of the cost of a look. */
+/* A blob of so many bytes was loaded; its size is a first estimate of the cost of a look. */
 void cache_schedule_set_loaded(struct cache_schedule *schedule, size_t size);
 
-/* Before each look or save, by the worker: how many cores there are (files are read once), and how
- * crowded they are. */
+/* On the worker, before each look or save: queries the number of cores (which reads files, once),
+ * and measures how crowded they are. */
 void cache_schedule_know_machine(struct cache_schedule *schedule);
 
-/* A creation of the program begins, and has returned. */
+/* A creation of the program begins, or has returned. */
 void cache_schedule_begin(struct cache_schedule *schedule);
 void cache_schedule_end(struct cache_schedule *schedule);
 
-/* What a creation, the program's or ours, may have done to the caches, in took_ns; of the
- * program's, before cache_schedule_end. `compiled` counts the ordinary pipelines that the driver
- * has compiled, or may have: those of which a cache takes something up. */
+/* Notes what a creation, by the program or by us, may have done to the caches, in took_ns. For the
+ * program's, call it before cache_schedule_end. `compiled`: the number of ordinary pipelines that
+ * were compiled, or may have been. (An ordinary pipeline is one that a cache stores.) */
 void cache_schedule_note(struct cache_schedule *schedule, enum device_cache_change change,
                          uint32_t compiled, uint64_t took_ns);
 
-/* When the next step is due, or CACHE_SCHEDULE_NEVER; *ret_step says which. may_look false: no
- * snapshot. */
+/* Returns when the next step is due, or CACHE_SCHEDULE_NEVER; *ret_step says which step. may_look
+ * false: no snapshot. */
 uint64_t cache_schedule_due(const struct cache_schedule *schedule, uint64_t now_ns, bool may_look,
                             enum cache_schedule_step *ret_step);
 
-/* Whether there is anything that no look has seen, for the end of a device or process. */
+/* Whether anything is new since the last look; for the end of a device or process. */
 bool cache_schedule_is_touched(const struct cache_schedule *schedule);
 
-/* Whether something calls for another look. */
+/* Whether anything calls for another look. */
 bool cache_schedule_is_hinted(const struct cache_schedule *schedule);
 
-/* The counts, before anything is read. */
+/* Returns the counts; call it before anything is read. */
 struct cache_schedule_mark cache_schedule_count(const struct cache_schedule *schedule);
 
-/* Brackets a look. mark: the counts; timer: of the look, which costs nothing while it lacks a core.
- * failed: the driver has refused; has_read: it was asked for more than a size. */
+/* Brackets a look. mark: the counts; timer: of the look, without the time in which it lacked a
+ * core. failed: the driver has refused; has_read: more than the size was read. */
 void cache_schedule_begin_look(struct cache_schedule *schedule, struct cache_schedule_mark *mark,
                                const struct own_wait_timer *timer);
 void cache_schedule_end_look(struct cache_schedule *schedule,
                              const struct cache_schedule_mark *mark, bool failed, bool has_read);
 
-/* A read of the driver took so long, be it within a look or beside a step; needs no lock. */
+/* A read of the driver's data took so long, inside a look or beside a step. Needs no lock. */
 void cache_schedule_note_read(struct cache_schedule *schedule, uint64_t took_ns);
 
-/* Whether nothing has been compiled for a while: asked when a look or a save begins, since another
- * compile while it lasts is no reason for the next one to come at once. */
+/* Whether nothing has been compiled for a while. Call it when a look or a save begins: a compile
+ * during the step is no reason for the next step to come at once. */
 bool cache_schedule_is_quiet(const struct cache_schedule *schedule);
 
-/* A commit has ended that began then, was_quiet or not, when busy_ns was so much; the worker has
- * run so long for it (0: it was not the worker). written: bytes, of what this process has compiled
+/* A commit has ended. start_ns, was_quiet and busy_ns are from its begin; cost_ns: the worker's CPU
+ * time for it (0: it was not the worker). written: bytes that hold new pipelines of this process
  * (0: none, or it has failed). */
 void cache_schedule_committed(struct cache_schedule *schedule, uint64_t start_ns, bool was_quiet,
                               uint64_t busy_ns, uint64_t cost_ns, size_t written);
 
 /* The cache is empty: no look before twice as much was compiled. False: too little was compiled to
- * believe that it stays so. */
+ * conclude that it stays empty. */
 bool cache_schedule_note_empty(struct cache_schedule *schedule, bool at_end);
 
 /* The writer. */
 
-/* What becomes of a snapshot. */
+/* What a commit does with a snapshot. */
 enum cache_commit_way {
-    COMMIT_WHOLE,  /* it replaces the file */
-    COMMIT_SAME,   /* the file, which another process wrote, holds all of it */
-    COMMIT_PART,   /* beside the file, for the next save to take up: the file is not ours, or the
-                      driver cannot be called now */
+    COMMIT_WHOLE, /* it replaces the file */
+    COMMIT_SAME,  /* the file, which another process wrote, already holds all of it */
+    COMMIT_PART, /* it is written beside the file, for the next save to merge: the file is not ours,
+                    or the driver cannot be called now */
     COMMIT_NOTHING /* the driver has refused */
 };
 
 /* On whose behalf a commit is made. */
 enum cache_commit_by {
     COMMIT_BY_WORKER,
-    COMMIT_BY_END, /* of the device, which waits for the disk as long as it has patience */
-    COMMIT_BEHIND  /* that has waited for it in vain: the device is gone, and with it the driver */
+    COMMIT_BY_END, /* the end of the device, which waits for the disk as long as it has patience */
+    COMMIT_BEHIND  /* an end that has waited in vain: the device is gone, and with it the driver */
 };
 
 struct cache_writer {
@@ -234,143 +242,144 @@ struct cache_writer {
     struct device_report *report;
     struct cache_listener listener;
     struct cache_schedule schedule;
-    struct driver_caches unguarded; /* for what holds nothing of the blob */
+    struct driver_caches unguarded; /* for caches that hold nothing of the blob */
     struct cache_collection collection;
     struct call_costs costs;
     struct store *store; /* NULL: nothing is read or written */
-    bool saves;          /* what is compiled is to be saved */
+    bool saves;          /* compiled pipelines are to be saved */
     uint64_t max_blob;   /* bytes; larger data is not read */
 
-    pthread_mutex_t lock; /* over the steps, and what follows */
-    uint8_t *snapshot;    /* not on disk yet; NULL: none */
-    struct digest seen;   /* of the data that was last read or loaded */
+    pthread_mutex_t lock; /* over the steps and the rest */
+    uint8_t *snapshot;    /* not on disk; NULL: none */
+    struct digest seen;   /* of the data last read or loaded */
     size_t seen_size;     /* 0: none */
     uint64_t seen_missed; /* `missed` at the last look */
     bool is_outgrown;     /* the caches are larger than max_blob */
-    bool is_refused;      /* the driver did not take what was loaded; set before it is forgotten */
-    struct {              /* a commit that is under way */
+    bool is_refused;      /* the driver refused the loaded data; set before the data is forgotten */
+    struct {              /* a commit under way */
         struct store_foreign foreign;
         enum cache_commit_way way;
         enum status reason;
-        bool has_room; /* what a full disk lacked */
-        bool gave_way; /* parts that were too large with our own */
+        bool has_room; /* room was made on a full disk */
+        bool gave_way; /* parts were dropped, since they were too large together with our data */
     } commit;
-    struct { /* data that a look has read, to be held against the file */
+    struct { /* data that a look has read, to be compared with the file */
         uint8_t *data;
         size_t size;
-        bool has_missed; /* the driver says that it has compiled, since all was last judged */
-        bool has_hinted; /* so it has, or may have */
-        bool is_late;   /* they are the snapshot already, and to be held against it before a save */
-        bool may_unite; /* of that look: what the file holds may become the snapshot as well, ... */
-        bool unites;    /* ... and is it: it is merged with what lies beside the file, or not
-                         * saved */
+        bool has_missed; /* by feedback a pipeline was compiled since all data was last compared */
+        bool has_hinted; /* likewise, or may have been */
+        bool is_late;    /* the data already is the snapshot, and is compared before a save */
+        bool may_unite;  /* whether the file's data may become the snapshot as well, ... */
+        bool unites;     /* ... and has: merged with what lies beside the file, or not saved */
         enum status reason; /* of reading the file */
         struct store_blob file;
     } fresh;
 
-    _Atomic(struct cache_handed *) handed; /* what a thread of the program has read of the device
-                                            * cache beside another step; NULL: nothing */
+    _Atomic(struct cache_handed *) handed; /* read by the program beside a step; NULL: none */
 
-    bool has_farewell; /* cache_writer_end has left something to cache_writer_release */
-    bool is_abandoned; /* of the thread that ends the device or process: the disk has not answered;
-                        * it has the writer, whose lock stays taken, for good */
+    bool has_farewell; /* cache_writer_release has something left to do */
+    bool is_abandoned; /* set by the thread that ends the device or process: the disk has not
+                          answered. The disk's thread has the writer, whose lock stays taken, for
+                          good */
 
-    atomic_bool looking;           /* a thread of the program reads the device cache */
-    _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns when it last did */
-    _Atomic uint64_t looks_ns;     /* what all of these have cost */
+    atomic_bool looking;           /* a thread of the program is reading the device cache */
+    _Atomic uint64_t looked_at_ns; /* STATS_pipelines_create_ns at the last such read */
+    _Atomic uint64_t looks_ns;     /* duration of all such reads */
 
-    size_t last_saved; /* bytes of this device's last save; of the thread that saves */
+    size_t last_saved; /* bytes of this device's last save; used by the saving thread */
 };
 
-/* Touches no file yet. All is borrowed and outlives the writer; the policy is final. */
+/* Touches no file yet. All arguments are borrowed and outlive the writer; the policy is final. */
 void cache_writer_init(struct cache_writer *writer, const struct cache_setup *setup,
                        const struct policy *policy, const struct driver_caches *caches,
                        struct device_report *report);
 
-/* Does what cache_writer_end has left, closes the store and frees what is held. */
+/* Does what cache_writer_end has left to do, closes the store, and frees. */
 void cache_writer_release(struct cache_writer *writer);
 
-/* Longest wait of the first load for a step that is under way. */
+/* The longest wait of the first load for a step that is under way. */
 #define CACHE_STEP_WAIT_NS (2 * CLOCK_S)
 
-/* store_load, while no step is under way; `locked`: one was for 2 s. */
+/* store_load, while no step is under way; `locked`: a step was, for all of 2 s. */
 enum status cache_writer_load(struct cache_writer *writer, struct store_blob *ret_blob);
 
-/* What was loaded from disk: data that equals it needs no save. True: unless for what lies beside
- * it; the worker is to be woken. */
+/* Notes what was loaded from disk: equal data needs no save. True: something lies beside the file
+ * that is to be merged; wake the worker. */
 bool cache_writer_set_loaded(struct cache_writer *writer, const struct store_blob *blob);
 
-/* What became of what was loaded, for its marker: store_survived, store_return. False: a step was
- * under way for all of wait_ns; try again later. */
+/* Tells the store what became of the loaded data, for its marker: `tell` is store_survived or
+ * store_return. False: a step was under way for all of wait_ns; try again later. */
 bool cache_writer_tell_store(struct cache_writer *writer, uint64_t wait_ns,
                              void (*tell)(struct store *store));
 
-/* Takes a snapshot on a thread of the program, where our threads must not call the driver and it
- * takes little of that thread's time; waits for no disk: beside another step what was read is
- * handed to who takes the next one. True: the worker is to be woken. In these functions
- * device_cache is VK_NULL_HANDLE as long as it is not loaded. */
+/* Takes a snapshot on a thread of the program, if our threads must not call the driver and it takes
+ * little of that thread's time. Waits for no disk: if another step is under way, the data is handed
+ * to the thread that takes the next one. True: wake the worker. In these functions device_cache is
+ * VK_NULL_HANDLE while it is not loaded. */
 bool cache_writer_look_here(struct cache_writer *writer, VkPipelineCache device_cache);
 
-/* The same with what was read for the program: copied and handed over, where our threads must
- * not read it and no look has seen as much. mark: the counts from before it was read. */
+/* The same with data that was read for the program: copies and hands it over, if our threads must
+ * not read the cache and no look has seen as much. mark: the counts from before the read. */
 bool cache_writer_take_copy(struct cache_writer *writer, const void *data, size_t size,
                             const struct cache_schedule_mark *mark);
 
-/* The worker's next step: when, and doing it if it is due. */
+/* The worker's next step: when it is due, and doing it if it is due. */
 uint64_t cache_writer_due(struct cache_writer *writer, uint64_t now_ns);
 void cache_writer_work(struct cache_writer *writer, VkPipelineCache device_cache);
 
-/* The process ends: takes a last snapshot of a driver that can still be called; then, in the
- * library's destructor, writes what is left with file I/O alone. */
+/* The process ends: _look_last takes a last snapshot, if the driver can still be called;
+ * _write_last, in the library's destructor, writes what is left with file I/O alone. */
 void cache_writer_look_last(struct cache_writer *writer, VkPipelineCache device_cache);
 void cache_writer_write_last(struct cache_writer *writer);
 
-/* At vkDestroyDevice, when the worker is done with it: saves what is new; then, when the device
- * cache is destroyed, finds out whether the disk is needed once more (has_farewell): to write the
- * statistics and to take the markers away, which cache_writer_release does. False: the disk has not
- * answered (worker_do); the writer must never be freed. */
+/* Call them in vkDestroyDevice, when the worker is done with the writer. _finish saves new data.
+ * _end, when the device cache is destroyed, finds out whether the disk is needed once more
+ * (has_farewell), for statistics and for removing markers, which cache_writer_release does. False:
+ * the disk has not answered (worker_do); the writer must never be freed. */
 bool cache_writer_finish(struct cache_writer *writer, VkPipelineCache device_cache);
 void cache_writer_end(struct cache_writer *writer);
 
-/* Does what cache_writer_end has left, for a writer that is never released, since the disk has not
- * answered something else of its device. */
+/* Does what cache_writer_end has left to do, for a writer that is never released because the disk
+ * has not answered another request of its device. */
 void cache_writer_bid_farewell(struct cache_writer *writer);
 
-/* Looks (cache_look.c), which the cache writer alone calls. They take the lock. `ineffective`:
- * after several ordinary compiles, and at the end after one, the driver gives no more than a
- * header; `driver_refused`, `out_of_memory`: tried again; `too_slow`: the driver is known to take
- * longer than it may. */
+/* Looks (cache_look.c), called by the cache writer alone. They take the lock. Results:
+ * `ineffective`, if the driver returns only a header after several ordinary compiles, or at the end
+ * after one; `driver_refused`, `out_of_memory`: tried again; `too_slow`: the driver is known to
+ * take longer than it may. */
 
 /* Whether our threads may call the driver. */
 bool cache_writer_worker_may_look(const struct cache_writer *writer);
 
-/* Takes a snapshot of the device cache and of what is collected. By the worker, or for the end of
- * the process: the caller has entered the driver, which is left before a disk is waited for. */
+/* Takes a snapshot of the device cache and of the collection. On the worker, or for the end of the
+ * process: the caller has entered the driver, which is left before a disk is waited for. */
 enum cache_look_by { LOOK_BY_WORKER, LOOK_AT_EXIT, LOOK_AT_END };
 enum status cache_writer_look_at_all(struct cache_writer *writer, VkPipelineCache device_cache,
                                      enum cache_look_by by);
 
-/* The last one, at the end of the device, if anything has changed since the one before. */
+/* The last look, at the end of the device, if anything has changed since the one before. */
 enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCache device_cache);
 
-/* For a thread of the program, which uses no disk; both under the lock: a look at the device cache
- * alone, which releases the lock, and the same with data that were read before, which are the
- * writer's from now on. mark: the counts from before. */
+/* For a thread of the program, which uses no disk; call both under the lock. _look_at_device: a
+ * look at the device cache alone, which releases the lock. _take_read: the same with data that was
+ * read before, which the writer takes over. mark: the counts from before. */
 void cache_writer_look_at_device(struct cache_writer *writer, VkPipelineCache device_cache,
                                  const struct cache_schedule_mark *mark);
 void cache_writer_take_read(struct cache_writer *writer, uint8_t *data, size_t size,
                             struct cache_schedule_mark mark);
 
-/* What such threads have read beside a step (cache_look_here.c): takes the lock, and makes it the
- * snapshot unless a later look has seen it (a thread with patience, base/clock.h, may leave
- * it); and frees what was never taken. */
+/* Data that such threads have read beside a step (cache_look_here.c). _take takes the lock, and
+ * makes the data the snapshot unless a later look has seen it (a thread with limited patience,
+ * base/clock.h, may leave it). _drop frees what was never taken. */
 void cache_writer_take_handed(struct cache_writer *writer);
 void cache_writer_drop_handed(struct cache_writer *writer);
 
-/* Commits (cache_commit.c), which the cache writer and its looks alone call:
+/* Commits (cache_commit.c), called by the cache writer and its looks alone.
+ *
+ * States:
  *
  *     1 BEGUN     store_begin has the lock file, and what other processes have saved
- *     2 CHOSEN    that is merged into the snapshot, or becomes a part's affair
+ *     2 CHOSEN    that is merged into the snapshot, or the snapshot is to become a part
  *     3 WRITTEN   or given up: store_commit, store_commit_unmerged, store_abort
  *
  *     arrow                              function
@@ -380,24 +389,24 @@ void cache_writer_drop_handed(struct cache_writer *writer);
  *     1 BEGUN ──nobody waits──▶ 3        cache_writer_carry_on, without the driver
  */
 
-/* Takes the lock. Brings what is pending to disk, together with what other processes have saved
- * meanwhile; the worker only with the gate's leave to call the driver. *ret_saved: bytes that are
- * in it now; 0: nothing was pending. On failure the snapshot is dropped, and the next one tried.
- * False, with the lock held for good: the disk has not answered, and is_abandoned is set. */
+/* Takes the lock, and writes the pending snapshot to disk, merged with what other processes have
+ * saved meanwhile; the worker does so only if the gate lets it call the driver. *ret_saved: bytes
+ * of the snapshot; 0: nothing was pending. On failure the snapshot is dropped, and the next one
+ * tried. False, with the lock held for good: the disk has not answered, and is_abandoned is set. */
 bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
                          enum status *ret_reason, size_t *ret_saved);
 
-/* A step that uses the disk, under the lock: the worker waits for it however long, an end as long
- * as it has patience. False, with is_abandoned set: the step, and carry_on after it, have the
- * writer from now on (worker_do). */
+/* Under the lock: a step that uses the disk. The worker waits for it without bound, an end as long
+ * as it has patience. False, with is_abandoned set: the step, and carry_on after it, own the writer
+ * from now on (worker_do). */
 bool cache_writer_use_disk(struct cache_writer *writer, bool is_worker, void (*step)(void *user),
                            void (*carry_on)(void *user));
 
-/* Under the lock: replaces the snapshot by data that are the writer's from now on; NULL, 0: there
- * is none; NULL and a size: what would be one is too large. */
+/* Under the lock: replaces the snapshot by data that the writer takes over; NULL, 0: there is none;
+ * NULL and a size: the snapshot would be too large. */
 void cache_writer_set_snapshot(struct cache_writer *writer, uint8_t *data, size_t size);
 
-/* By how much two counts of bytes differ. */
+/* The difference of two counts of bytes. */
 static inline size_t cache_writer_difference(size_t one, size_t other)
 {
     return one > other ? one - other : other - one;
@@ -407,8 +416,8 @@ static inline size_t cache_writer_difference(size_t one, size_t other)
  * same. False, with is_abandoned set: the disk has not answered. */
 bool cache_writer_judge(struct cache_writer *writer, bool is_worker);
 
-/* The process ends: the same with file I/O alone, and the crash page is left in order. `locked`: a
- * step is under way, and this thread has no more patience. */
+/* The process ends: commits with file I/O alone, and ends the crash page. `locked`: a step is under
+ * way, and this thread has no more patience. */
 enum status cache_writer_commit_last(struct cache_writer *writer);
 
 #endif

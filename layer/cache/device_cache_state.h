@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the files of device_cache.h share: device_cache.c (creations, saves, the end) and
- * cache_load.c (the blob is loaded, once, and watched as long as the driver has it). Nobody else
+ * cache_load.c (the blob is loaded once, and watched as long as the driver has it). No other file
  * includes this.
  *
- * Loading:
+ * States of the load:
  *
  *     1 NOT LOADED   nothing was read
  *     2 WANTED       the worker is to load it
  *     3 LOADING      a thread loads; the others wait for it rather than compile cold: 100 ms if
- *                    its priority is lower than theirs, 20 ms where there is a messenger
+ *                    its priority is lower than theirs, 20 ms if there is a messenger
  *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
  *
  *     arrow                               function
@@ -20,12 +20,13 @@
  *                                         worker must not call the driver
  *     3 LOADING ──▶ 4 LOADED              cache_load_once
  *
- * The guard (common/blobs/crash_page.h) tells later processes that a driver has died of the blob:
+ * States of the guard (common/blobs/crash_page.h), which tells later processes whether the driver
+ * has died of the blob:
  *
  *     1 NO PAGE
- *     2 GUARDED   each call that uses what was loaded raises the guard; where a suspect blob was
- *                 skipped, what would have used it, and after CRASH_LIFE_NS the page is ended
- *     3 WATCHED   and the worker looks now and then, whether one takes long
+ *     2 GUARDED   each call that uses loaded data raises the guard. If a suspect blob was skipped,
+ *                 each call that would have used it does, and the page ends after CRASH_LIFE_NS
+ *     3 WATCHED   the worker also checks from time to time whether a call takes long
  *
  *     arrow                                            function
  *     1 NO PAGE ──▶ 2 GUARDED                          cache_load_blob, by store_load
@@ -36,7 +37,7 @@
  *     2, 3 ──exit()──▶ ended                           driver_gate.c, crash_guard_end_all
  *     2, 3 ──the process dies──▶ judged                the next process, by store_load
  *
- * Thread-safe but for init, release and what the worker alone does. */
+ * Thread-safe except init, release and what only the worker calls. */
 #ifndef WARMPIPE_LAYER_CACHE_DEVICE_CACHE_STATE_H
 #define WARMPIPE_LAYER_CACHE_DEVICE_CACHE_STATE_H
 
@@ -48,20 +49,20 @@
 #include "layer/cache/device_cache.h"
 #include "layer/worker/worker.h"
 
-/* A load by the worker. */
+/* The state of a load by the worker. */
 enum cache_load_ahead {
     LOAD_UNASKED,
     LOAD_WANTED, /* device_cache_load_soon: the worker is to begin */
     LOAD_BEGUN,
     LOAD_ENDED,
-    LOAD_BARRED /* the worker may not call the driver: whoever creates first loads */
+    LOAD_BARRED /* the worker may not call the driver: the first creation loads */
 };
 
 struct cache_load {
     struct cache_writer *writer;
-    struct worker_client *client; /* by which the worker is woken */
+    struct worker_client *client; /* for waking the worker */
 
-    pthread_mutex_t lock; /* over what follows; not held while a thread loads */
+    pthread_mutex_t lock; /* over the rest; not held while a thread loads */
     pthread_cond_t ended;
     bool loading;
     pid_t loader; /* the thread, since begun_ns (monotonic) */
@@ -69,19 +70,19 @@ struct cache_load {
     atomic_bool is_in_driver;
     atomic_bool loaded;    /* cache is set and stays */
     VkPipelineCache cache; /* VK_NULL_HANDLE: the driver is given none */
-    bool is_withheld;      /* the file may be good, but has killed, or there is no memory for it */
+    bool is_withheld; /* the file may be valid, but has killed processes, or memory lacks for it */
 
-    atomic_bool is_planned; /* the first device_cache_expect_pipelines has the worker load */
+    atomic_bool is_planned; /* the first device_cache_expect_pipelines starts the load */
     _Atomic enum cache_load_ahead ahead;
-    void (*tell_unusable)(void *user); /* the blob is of no use; NULL: nobody is told */
+    void (*tell_unusable)(void *user); /* called if the blob is of no use; NULL: nothing */
     void *unusable_user;
-    atomic_bool has_record; /* of the marker: plain, and no creation has returned yet */
+    atomic_bool has_record; /* the marker has a plain record, and no creation has returned yet */
 
     atomic_bool watching;
     _Atomic uint64_t watch_due_ns;
-    atomic_bool stored_is_slow;   /* what recipes say to be stored has taken long */
-    struct crash_watch watch;     /* of the worker */
-    _Atomic uint64_t lives_at_ns; /* when this start without a suspect blob has lived; 0: never */
+    atomic_bool stored_is_slow;   /* a pipeline that recipes call stored has taken long */
+    struct crash_watch watch;     /* used by the worker */
+    _Atomic uint64_t lives_at_ns; /* when a start without a suspect blob has survived; 0: never */
 };
 
 struct device_cache {
@@ -89,7 +90,7 @@ struct device_cache {
     struct driver_identity identity;
     struct policy policy;
     struct driver_caches caches;
-    pthread_mutex_t serialize; /* held across calls down, for drivers that ask for it */
+    pthread_mutex_t serialize; /* held across calls down, for drivers that require it */
     struct device_report report;
     struct cache_writer writer;
     struct cache_load load;
@@ -100,7 +101,7 @@ struct device_cache {
     atomic_bool has_deferred_of_blob;
 };
 
-/* Of a struct that is all zero. Both are borrowed. */
+/* For a zeroed struct. Both are borrowed. */
 void cache_load_init(struct cache_load *load, struct cache_writer *writer,
                      struct worker_client *client);
 void cache_load_release(struct cache_load *load);
@@ -111,14 +112,15 @@ static inline VkPipelineCache cache_load_loaded(const struct cache_load *load)
     return atomic_load_explicit(&load->loaded, memory_order_acquire) ? load->cache : VK_NULL_HANDLE;
 }
 
-/* On the worker: loads if it is wanted. */
+/* On the worker: loads the cache if that is wanted. */
 void cache_load_run_ahead(struct cache_load *load);
 
-/* A creation with the device cache has returned: with the first, the marker's plain record goes. */
+/* A creation with the device cache has returned. The first one removes the marker's plain record.
+ */
 void cache_load_return(struct cache_load *load);
 
-/* On the worker: looks, if it is time to, and ends the page of a start that has lived, which needs
- * memory alone; when it is next (monotonic ns), or UINT64_MAX. */
+/* On the worker: checks for long calls if that is due, and ends the page of a start that has
+ * survived; both need memory alone. _due: when that is due next (monotonic ns), or UINT64_MAX. */
 void cache_load_work_watch(struct cache_load *load);
 uint64_t cache_load_watch_due(const struct cache_load *load);
 
