@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Prewarm: what earlier runs of the program asked for on this device is compiled into the device
- * cache by threads of our own, ahead of the program (WARMPIPE_PREWARM).
+/* Prewarm: our own threads compile what earlier runs of the program asked for on this device into
+ * the device cache, ahead of the program (WARMPIPE_PREWARM).
  *
  *     prewarm_start → prewarm_finish
  *
- * Most used and slowest first, at nice 10, on at most half of the cores, and nothing is begun while
- * the program itself creates pipelines: it never waits for a prewarm. Recipes that need what is not
- * enabled on this device, that took or may take long (prewarm_list.h), or that have crashed
- * this driver are skipped. Where nothing is recorded of this device, those of others serve
- * (decision 0127). It ends when all is done, when memory is short, when the driver's cache turns
- * out to hold nothing, and with the device or the process after at most the one compile that each
- * thread is in. */
+ * The most used and slowest pipelines come first. The threads run at nice 10, on at most half of
+ * the cores. They begin nothing while the program itself creates pipelines, so it never waits for
+ * them. They skip recipes that need what is not enabled on this device, that took or may take long
+ * (prewarm_list.h), or that have crashed this driver. If nothing is recorded of this device,
+ * recipes of other devices serve (decision 0127). Prewarm ends when all is done, when memory is
+ * short, or when the driver's cache turns out to hold nothing. It also ends with the device or the
+ * process; each thread first finishes the compile that it is in. */
 #ifndef WARMPIPE_LAYER_RECIPES_PREWARM_H
 #define WARMPIPE_LAYER_RECIPES_PREWARM_H
 
@@ -29,7 +29,7 @@ struct prewarm;
 struct recorder;
 struct trace;
 
-/* All is borrowed until prewarm_finish. */
+/* Everything is borrowed until prewarm_finish. */
 struct prewarm_setup {
     VkPhysicalDevice physical_device;
     const struct identity_commands *identity_commands;
@@ -43,21 +43,21 @@ struct prewarm_setup {
     const void *environment; /* of this device: driver/environment.h */
     size_t environment_size;
     struct driver_permit *permit;
-    const atomic_bool *has_callback; /* once set, drivers may call the program back, which must not
-                                      * happen on threads that it does not know */
+    const atomic_bool *has_callback; /* once set, drivers may call the program back; that must not
+                                        happen on threads that it does not know */
     bool feedback;                   /* creation feedback may be chained */
 };
 
-/* At vkCreateDevice. Checks, with a few system calls, whether there is something to do, and
- * begins it on a thread. Where there is a cache file, and nobody has left it unfinished
- * (blobs/identity_files.h), it begins only once the device cache tells that the file is of no use,
- * or the recorder that a process has compiled pipelines that it did not come to save (then with
- * those alone). NULL: settings or driver do not allow it, or no thread can be made. */
+/* Call it in vkCreateDevice. Checks, with a few system calls, whether there is something to do, and
+ * begins it on a thread. If there is a cache file that nobody has left unfinished
+ * (blobs/identity_files.h), it begins only in two cases: the device cache reports that the file is
+ * of no use; or the recorder reports pipelines that a process has compiled and not saved (then only
+ * those). NULL: settings or driver do not allow it, or no thread can be made. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
-/* At vkDestroyDevice, first of all: waits for the compiles that are under way, and frees. False:
- * what was lent to it must be left alone, for this is a child of the process, or the disk has not
- * answered for as long as this thread has patience (base/clock.h). NULL: true. */
+/* Call it in vkDestroyDevice, first of all: waits for the compiles under way, and frees. False:
+ * leave the borrowed arguments alone, because this is a forked child, or the disk has not answered
+ * for as long as this thread has patience (base/clock.h). NULL: returns true. */
 bool prewarm_finish(struct prewarm *prewarm);
 
 #endif
