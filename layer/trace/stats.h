@@ -14,13 +14,13 @@ enum stats_field {
 #include "layer/trace/stats_fields.def"
 #undef STATS_FIELD
     STATS_FIELD_COUNT,
-    /* Counted but not reported: the time that the driver says its misses took. */
+    /* Counted but not reported: the duration of misses, by the driver's feedback. */
     STATS_compile_ns = STATS_FIELD_COUNT,
     STATS_COUNT
 };
 
-/* The first threads count in a stripe of their own each, without atomic operations; all others
- * share the first stripe. */
+/* The first threads count in a stripe of their own each, without atomic read-modify-write; all
+ * others share the first stripe. */
 #define STATS_STRIPES 8
 
 /* Zero-initialize; only the functions below touch the values. stats_add may be called from any
@@ -29,10 +29,11 @@ struct stats {
     uint64_t values[STATS_STRIPES][(STATS_COUNT + 31) / 16 * 16]; /* never in one line */
 };
 
-/* From 1; differs between threads, never changes in one, and is never given again. */
+/* Returns the thread's number, from 1; it differs between threads, never changes, and is never
+ * reused. */
 unsigned stats_thread_number(void);
 
-/* Where this thread counts: for who counts several things at once. */
+/* The stripe of this thread, for callers that count several things at once. */
 struct stats_stripe {
     uint64_t *values;
     bool is_own;
@@ -75,7 +76,7 @@ enum cache_state {
 /* The state's word in JSON. Static storage. */
 const char *cache_state_name(enum cache_state state);
 
-/* The rest of a line. Strings are borrowed for the call; NULL is "". */
+/* The rest of a line. Strings are borrowed during the call; NULL is "". */
 struct stats_line {
     const char *event; /* "flush", "destroy", "exit" */
     const char *app;
@@ -94,7 +95,8 @@ struct stats_line {
 void stats_format(const struct stats *stats, const struct stats_line *line, struct bytes *out);
 
 /* Formats the line and appends it to the file at `path` with one write(2) of O_APPEND, so that
- * lines of several processes do not mix; made 0600. A failure is logged once per process. */
+ * lines of several processes do not mix. A new file has mode 0600. A failure is logged once per
+ * process. */
 void stats_append(const char *path, const struct stats *stats, const struct stats_line *line);
 
 #endif
