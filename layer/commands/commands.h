@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The commands that the layer takes part in. Each family is a file, and gives its commands by name;
- * a function in a family has the signature, and keeps the contract, of the command of its name. */
+/* The intercepted commands. Each family has a file, which lists its commands by name. A function in
+ * a family has the signature, and keeps the contract, of the command of its name. */
 #ifndef WARMPIPE_LAYER_COMMANDS_COMMANDS_H
 #define WARMPIPE_LAYER_COMMANDS_COMMANDS_H
 
@@ -16,7 +16,7 @@ struct command_family {
     size_t count;
 };
 
-extern const struct command_family object_commands;   /* what pipelines are made of */
+extern const struct command_family object_commands;   /* objects that pipelines are made of */
 extern const struct command_family pipeline_commands; /* pipelines and pipeline caches */
 extern const struct command_family name_commands;     /* object names, debug callbacks */
 
@@ -25,8 +25,8 @@ extern const struct command_family name_commands;     /* object names, debug cal
 #define COMMAND_FAMILY(commands) {commands, sizeof (commands) / sizeof (commands)[0]}
 /* clang-format on */
 
-/* The services of a device. NULL where they could not be had: a layer above us may have got a
- * command of scope COMMAND_WORK from the instance. */
+/* Returns the services of a device. NULL: it has none; a layer above us may have got a command of
+ * scope COMMAND_WORK from the instance. */
 static inline struct device_services *services_of(VkDevice device)
 {
     return device_of(device)->services;
