@@ -28,8 +28,8 @@ static inline uint64_t bytes_load_u64(const void *at)
 }
 
 /* A growing buffer. Zero-initialize it; free with bytes_free. After a failed allocation `failed` is
- * true, the data is unchanged, and every further put is ignored. Memory of somebody else's has no
- * capacity, and a put fails. */
+ * true, the data is unchanged, and every further put is ignored. If `data` is borrowed memory, the
+ * capacity is 0 and a put fails. */
 struct bytes {
     uint8_t *data;
     size_t size;
@@ -40,8 +40,8 @@ struct bytes {
 /* Releases the memory and zeroes the struct. */
 void bytes_free(struct bytes *bytes);
 
-/* The data, of which no more can be put: a block of malloc's, or NULL where there are none or
- * memory is out. The struct is zeroed. */
+/* Takes the data out of the struct, which is zeroed: a malloc'ed block, or NULL if there is none or
+ * memory is out. */
 uint8_t *bytes_take(struct bytes *bytes);
 
 /* Makes room for `more` further bytes. False, with `failed` set: memory is out. */
@@ -74,31 +74,30 @@ uint8_t bytes_get_u8(struct bytes_reader *reader);
 uint32_t bytes_get_u32(struct bytes_reader *reader);
 uint64_t bytes_get_u64(struct bytes_reader *reader);
 
-/* Memory for what may be large and does not stay: whole files, the driver's data, buffers that
- * grow.
+/* Memory for large, short-lived data: whole files, the driver's data, growing buffers.
  *
- * From LARGE_BYTES on it is mapped, and given back to the system when it is freed. malloc would map
- * it too, but each mapped block that it frees raises the size up to which it maps no more, and with
- * that the memory that every heap of the process keeps: after one of 16 MiB, 32 MiB of each. What
- * is smaller comes from the heap: who allocates next, the driver that makes pipelines of a blob for
- * one, finds pages there that need not be faulted in anew (decision 0181).
+ * From LARGE_BYTES on the memory is mapped, and returned to the system when it is freed. malloc
+ * would map it too, but with each mapped block that it frees it raises its threshold for mapping,
+ * and with that the memory that every heap of the process keeps: after a block of 16 MiB, 32 MiB of
+ * each heap. Smaller memory comes from the heap, so that the next allocation (a driver's, that
+ * makes pipelines from a blob) finds pages that need no new page fault (decision 0181).
  *
  * Thread-safe, as malloc is. */
 
 #define LARGE_BYTES ((size_t)1 << 20)
 
-/* At an address that is a multiple of 64. NULL: memory is out. */
+/* The address is a multiple of 64. NULL: memory is out. */
 void *large_new(size_t size);
 
 /* NULL is a no-op. */
 void large_free(void *memory);
 
-/* Arrays of malloc's that grow one by one, and what is done with them once they are whole. `size`
- * is that of an item, in bytes. */
+/* malloc'ed arrays that grow one by one, and functions for complete arrays. `size` is the size of
+ * an item in bytes. */
 
-/* Makes room for one item more; `items` is the address of the pointer, NULL at first. An array has
- * room for the next power of two, so that no capacity is kept. False: memory is out, and nothing
- * has changed. */
+/* Makes room for one more item. `items` is the address of the pointer, which is NULL at first. An
+ * array has room for the next power of two, so no capacity is stored. False: memory is out, and
+ * nothing has changed. */
 static inline bool array_reserve(void *items, size_t count, size_t size)
 {
     void *memory;
@@ -125,7 +124,7 @@ static inline int array_order_u32(const void *left, const void *right)
     return array_order_of(*(const uint32_t *)left, *(const uint32_t *)right);
 }
 
-/* As qsort, and without items NULL may be given. */
+/* As qsort; without items NULL may be given. */
 static inline void array_sort(void *items, size_t count, size_t size,
                               int (*compare)(const void *left, const void *right))
 {
@@ -134,7 +133,7 @@ static inline void array_sort(void *items, size_t count, size_t size,
     }
 }
 
-/* Of equal neighbours the first one stays. Returns how many items are left. */
+/* Removes all but the first of equal neighbours. Returns how many items are left. */
 static inline size_t array_unique(void *items, size_t count, size_t size,
                                   int (*compare)(const void *left, const void *right))
 {

@@ -34,7 +34,7 @@ static inline int digest_compare(struct digest a, struct digest b)
 /* The same for qsort and bsearch: of digests, or of structs that begin with one. */
 int digest_order(const void *left, const void *right);
 
-/* Sorts them, each once. Gives how many are left. */
+/* Sorts the digests and removes duplicates. Returns how many are left. */
 size_t digest_sort(struct digest *digests, size_t count);
 
 /* 32 lower-case hex digits, the high half first (XXH128's canonical text). */
@@ -48,11 +48,11 @@ void digest_put(struct bytes *bytes, struct digest digest);
 struct digest digest_get(struct bytes_reader *reader);
 
 /* A growing set of 64-bit values, by open addressing. A value is half of a content digest, which is
- * its own hash (a coincidence costs a wrong hint, never a wrong pipeline); or, in a set of those
- * alone, a pointer to a struct that begins with a digest.
+ * its own hash (a collision costs a wrong hint, never a wrong pipeline). In a set with of_pointers
+ * a value is a pointer to a struct that begins with a digest.
  *
- * Zero-initialize the struct, set of_pointers for such a set, and do not move it. Not thread-safe:
- * it belongs to one owner, under the owner's lock. */
+ * Zero-initialize the struct, set of_pointers if needed, and do not move it. Not thread-safe: it
+ * belongs to one owner, under the owner's lock. */
 #define DIGEST_SET_FIRST 16
 
 struct digest_set {
@@ -60,7 +60,7 @@ struct digest_set {
     size_t mask;     /* of slot numbers; their count is a power of two */
     size_t count;
     bool of_pointers;
-    uint64_t first[DIGEST_SET_FIRST]; /* the slots, as long as they are enough */
+    uint64_t first[DIGEST_SET_FIRST]; /* the slots while they suffice */
 };
 
 /* Frees the slots, not what values point to. */

@@ -31,14 +31,14 @@ void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A line that the user has asked for, "warmpipe: text", at every level except off. */
+/* A line that the user has requested, "warmpipe: text", at every level except off. */
 void log_tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Whether this process has logged this status for the first time: a directory that cannot be used
- * or a full disk stays so, and one line about it is enough. */
+/* Returns true the first time that it is called with this status: a directory that cannot be used,
+ * or a full disk, stays so, and one line about it is enough. */
 bool log_once(enum status status);
 
-/* Whether log_once was asked for it. Thread-safe. */
+/* Whether log_once was called with this status. Thread-safe. */
 bool log_has_told(enum status status);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The machine: which one it is, and the cores and the memory that this process may use, as affinity
- * and control groups (version 2 and 1) limit them. `root` is prefixed to each path: "" for the
- * machine itself, a folder for tests. A file that cannot be read limits nothing. Thread-safe; opens
- * some small files. */
+/* The machine: its identity, and the cores and memory that this process may use, as affinity and
+ * control groups (version 2 and 1) limit them. `root` is prefixed to each path: "" for the machine
+ * itself, a folder for tests. A file that cannot be read limits nothing. Thread-safe; opens some
+ * small files. */
 #ifndef WARMPIPE_BASE_MACHINE_H
 #define WARMPIPE_BASE_MACHINE_H
 
@@ -10,9 +10,8 @@
 
 #include "common/base/digest.h"
 
-/* Which start of which machine this is, or of which sandbox that has a kernel of its own: the
- * digest of what that kernel drew then (boot_id). All zero: not known. Reads it once in a process.
- */
+/* Names the current boot of this machine, or of a sandbox with a kernel of its own: the digest of
+ * the kernel's boot_id. All zero: not known. Reads it once in a process. */
 struct digest machine_start(void);
 
 /* The number of whole cores that this thread may use at once, at least 1. */
