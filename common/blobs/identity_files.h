@@ -28,8 +28,9 @@ struct identity_files {
     char lock_name[NAMES_SIZE];
     char loading_name[NAMES_SIZE];
     uint64_t max_blob; /* bytes; larger blobs are not read (too_large) */
-    bool is_pulled;    /* what is written came from another machine, and can be had again: a program
-                          that waits for its cache file does not wait for the disk */
+    bool is_pulled;    /* what is written came from another machine, and can be pulled again, so the
+                          write is not synced: a program that waits for its cache file does not wait
+                          for the disk */
 };
 
 /* Copies everything; touches no file. False: memory is out. Free with identity_files_free. */
@@ -37,13 +38,14 @@ bool identity_files_init(struct identity_files *files, const char *root, const c
                          const struct driver_identity *identity, uint64_t max_blob);
 void identity_files_free(struct identity_files *files);
 
-/* Takes the identity's lock, as file_lock. The folder is ours alone: a symbolic link in place of
- * the lock file, which would prevent every save, is removed. */
+/* Takes the identity's lock, as file_lock. A symbolic link in place of the lock file, which would
+ * prevent every save, is removed: the folder is ours alone. */
 enum status identity_files_lock(const struct identity_files *files, int directory_fd,
                                 unsigned wait_ms, int *ret_fd);
 
 /* Reads the header of a cache file or a part, with every check that needs no blob, as
- * envelope_validate_header; and, for the files of an identity, blobs that are too_large. */
+ * envelope_validate_header does. identity_files_read_header also refuses a blob that is too large
+ * (too_large). */
 enum status blob_read_header(int directory_fd, const char *name,
                              const struct driver_identity *expected, struct envelope *ret_envelope);
 enum status identity_files_read_header(const struct identity_files *files, int directory_fd,
@@ -120,12 +122,13 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool swe
 enum status quarantine_move(int directory_fd, const char *name, const char *as,
                             const struct bytes *note);
 
-/* From here on no store of this process reads the file of this generation, instead of the one that
- * *skips names, which it was or 0; generation 0: of none. One start skips a suspect blob on all of
- * its devices. Thread-safe; a seventeenth at once is skipped by its own store alone. */
+/* From now on no store of this process reads the file of this generation. *skips names the
+ * generation that the caller skipped before (or 0), and is replaced; generation 0: none. So one
+ * start skips a suspect blob on all of its devices. Thread-safe; if there are more than sixteen at
+ * once, the seventeenth is skipped by its own store alone. */
 void identity_files_skip(uint64_t *skips, uint64_t generation);
 
-/* Whether any store of this process skips it. Not in the child of a fork. */
+/* Whether any store of this process skips this generation. False in the child of a fork. */
 bool identity_files_skips(uint64_t generation);
 
 /* The cache files that this process has loaded or saved: its own quota never removes them. Kept
@@ -137,13 +140,13 @@ void in_use_add(const char *path);
 
 bool in_use_contains(const char *path);
 
-/* Whether recipes were being compiled for an identity, ahead of a program or by `warmpipe warm`, by
- * somebody who did not come to the end: what was saved until then is a cache like any other, and
- * yet not all that there is to compile. Noted in `<identity>.wanted` (docs/FORMAT.md), so that it
- * is known whatever has ended the process. The folder is the program's, opened by the caller. A
- * failure only loses the note. Nothing here logs. Thread-safe. */
+/* The note that a process has begun to compile recipes for an identity (ahead of a program, or
+ * `warmpipe warm`) and has not finished. What was saved until then is a cache like any other, but
+ * not all of the recipes are in it. The note is in `<identity>.wanted` (docs/FORMAT.md), so it
+ * survives any end of the process. The folder is the program's, opened by the caller. A failure
+ * only loses the note. Nothing here logs. Thread-safe. */
 
-/* Whether one has begun and not come to its end. */
+/* Whether a process has begun and not finished. */
 bool unfinished_is(int folder_fd, const char identity[DIGEST_HEX_SIZE]);
 
 /* Before the first recipe (true), and after the last. */

@@ -1,42 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Markers: how the store learns that a blob kills the processes that use it.
  *
- * As long as a process uses a blob, the folder <identity>.loading holds one file of that process
- * alone, locked with flock(2): a crash page (crash_page.h), or where none can be mapped there a
- * plain record. That is removed when the first creation has returned; with a page elsewhere it is
- * emptied then, and stands for the page, which whoever finds it dead copies into it. One that
- * another process can lock belongs to a process that died. (Process ids cannot tell: containers
- * have their own.) A death is one inside a call that the page tells of; a plain record tells of its
- * load. A process that died elsewhere, or in a long call, says nothing.
+ * While a process uses a blob, the folder <identity>.loading holds one file of that process alone,
+ * locked with flock(2). The file is a crash page (crash_page.h), or a plain record:
+ *   - If no page can be mapped, it is a plain record, which is removed when the first creation has
+ *     returned.
+ *   - If the page is elsewhere, it is a plain record until the first creation has returned, and
+ *     then empty. Another process that finds it dead copies the page into it.
  *
- * The states of one generation of a blob, and the function that performs each arrow:
+ * A marker that another process can lock belongs to a dead process. (Process ids cannot tell:
+ * containers have their own.) Such a process *died of the blob* if its page has a call that uses
+ * the blob and is not long; a plain record means that it died in the load. A process that died
+ * anywhere else says nothing.
+ *
+ * States of one generation of a blob:
  *
  *     1 CLEAR        no death is known
  *     2 FAILED       a file <generation>.strike, made of the marker of the last death
  *
- *     1 → 2   marker_judge finds a death: FAILED_ONCE, the blob is skipped for this start
- *     2 → 2   marker_judge finds a death of one that knew of the last: FAILED_ONCE, and this is the
- *             last now; of one that did not know: FAILED_ONCE, no other change
- *     2 → 1   what the last death was in has returned in a process that ended otherwise:
- *             marker_drop, or marker_judge where it was killed
- *     2       a further death: BLOCKED, nothing is changed; the caller moves the blob to quarantine
- *             and calls marker_forget
- *     any → 1 marker_sweep, where no file has this generation any more
+ *     1 → 2   marker_judge finds a death: FAILED_ONCE, this start skips the blob
+ *     2 → 2   marker_judge finds a death of a process that knew of the last: FAILED_ONCE, and this
+ *             is the last now; of a process that did not know: FAILED_ONCE, no other change
+ *     2 → 1   the calls of the last death have returned in another process, which did not die of
+ * the blob: marker_drop, or marker_judge if that process was killed 2       a further death:
+ * BLOCKED, nothing is changed; the caller moves the blob to quarantine and calls marker_forget any
+ * → 1 marker_sweep, if no file has this generation any more
  *
- * BLOCKED is: the second death at the same pipeline; the second before a creation has returned; the
- * third. The start that skips the blob is compared: its marker says that it goes without. Where it
- * is killed as well, within CRASH_LIFE_NS, somebody ends the program: before it has done what that
- * death was in, that death says nothing, and the next is a first one; after that, and for a day,
- * only the fifth at one pipeline blocks (decision 0131). Deaths at pipelines that the blob is not
- * known to hold do not count here: they are no more likely of the blob than of the compile, or of
- * somebody who ends the program meanwhile. But those in a row at one pipeline do: a few of them are
- * one too many (decision 0121).
+ * BLOCKED means: the second death at the same pipeline, the second before a creation has returned,
+ * or the third at any.
  *
- * A marker names the death that it knew of when it was set, so many processes that die at the same
+ * The start that skips the blob is a control: its marker says that it goes without. If it is killed
+ * within CRASH_LIFE_NS, too, somebody ends the program. If that was before it had made the calls of
+ * the last death, that death does not count, and the next is a first one. If it was after, then for
+ * a day only the fifth death at one pipeline blocks (decision 0131).
+ *
+ * A death at a pipeline that the blob is not known to hold does not count: the compile, or somebody
+ * who ends the program meanwhile, is as likely a cause. But several such deaths in a row at one
+ * pipeline do count (decision 0121).
+ *
+ * A marker names the death that was known when it was set. So many processes that die at the same
  * time are one death, whoever finds them, in whatever order. No further lock is needed: a process
  * writes a marker only while it has it locked, and moves what it finds by rename. What a process
- * saves holds what it loaded: the marker names that generation as well, and the .strike file goes
- * along (marker_follow). */
+ * saves holds what it loaded, so its marker names the saved generation as well, and the .strike
+ * file is copied to it (marker_follow). */
 #ifndef WARMPIPE_BLOBS_MARKER_H
 #define WARMPIPE_BLOBS_MARKER_H
 
@@ -63,16 +69,15 @@ struct marker_record {
     uint32_t process;
     char program[MARKER_PROGRAM_SIZE]; /* terminated, printable */
     bool is_page;
-    bool is_elsewhere; /* of a dead one: the page, which could not be copied into the file */
-    uint32_t
-        deaths; /* of a page: that count, its process knew of; of a .strike: its own included */
+    bool is_elsewhere; /* of a dead process: the page, which could not be copied into the file */
+    uint32_t deaths;   /* of a page: deaths that its process knew of; of a .strike: with its own */
     struct crash_finding finding;
 };
 
-/* A record of this process, loading now. */
+/* Makes a record of this process, which loads now. */
 struct marker_record marker_record_of(uint64_t id, uint64_t generation, uint64_t failure);
 
-/* Appends MARKER_RECORD_SIZE bytes; of a page CRASH_RECORD_SIZE, the first of it. */
+/* Appends MARKER_RECORD_SIZE bytes; for a page CRASH_RECORD_SIZE, its first bytes. */
 void marker_record_put(struct bytes *bytes, const struct marker_record *record);
 
 /* False, with *ret_record untouched, for anything but one whole record, or page. Thread-safe. */
@@ -127,8 +132,8 @@ void marker_forget(const struct marker_folder *folder, uint64_t generation);
  * there are none, all. */
 void marker_sweep(const struct marker_folder *folder, const uint64_t *generations, size_t count);
 
-/* A file of generation `to` is about to hold what one of `from` holds: what is known of deaths goes
- * along. The other takes it back, or ends what was known of a file that is gone. */
+/* _follow: a file of generation `to` is about to hold what one of `from` holds, so the known deaths
+ * are copied to it. _forget_failure: undoes that, or forgets the deaths of a removed file. */
 void marker_follow(int directory_fd, const char *name, uint64_t from, uint64_t to);
 void marker_forget_failure(int directory_fd, const char *name, uint64_t generation);
 
@@ -142,32 +147,32 @@ struct marker {
     uint64_t failure;
 };
 
-/* Sets a marker, for a blob that was judged `clear`. Call it before the driver sees a byte of it.
- * without: that of a process that goes without the blob, since history->failure was found against
- * it: whether that lives tells what the other has died of. False: no marker could be set (a
- * read-only disk, no space, no locks; without: or no page can be mapped); the blob may be loaded
- * without one. */
+/* Sets a marker, for a blob that was judged CLEAR. Call it before the driver sees a byte of the
+ * blob. without: the process goes without the blob, because history->failure was found against it;
+ * whether it lives tells what the other died of. False: no marker could be set (a read-only disk,
+ * no space, no locks; with `without` also: no page can be mapped); the blob may be loaded without
+ * one. */
 bool marker_take(struct marker_folder *folder, uint64_t generation,
                  const struct marker_history *history, bool without, struct marker *ret_marker);
 
-/* Whether it has no page: it is to be dropped when the first creation has returned. */
+/* Whether the marker has no page: drop it when the first creation has returned. */
 bool marker_is_plain(const struct marker *marker);
 
-/* Beside a page elsewhere: the first creation has returned, and the plain record goes. */
+/* For a page elsewhere: the first creation has returned, and the plain record is removed. */
 void marker_empty(struct marker *marker);
 
-/* The blob is used no more: removes the marker, and the known failure if that is disproved; of a
- * plain record, if `survived`. folder_path is absolute, so that no directory stays open meanwhile.
- * If the file cannot be removed (in a sandbox), its content says that it ended. */
+/* The blob is not used any more: removes the marker, and the known failure if the marker disproves
+ * it; for a plain record, if `survived`. folder_path is absolute, so that no directory stays open
+ * meanwhile. If the file cannot be removed (in a sandbox), its content says that it ended. */
 void marker_drop(struct marker *marker, const char *folder_path, bool survived);
 
-/* The same at the end of the process, where other threads may still use the page: it stays in
- * memory. Nothing where the process ends inside a call (crash_guard_end_all). */
+/* The same at the end of the process, while other threads may still use the page, which stays in
+ * memory. Does nothing if the process ends inside a call (crash_guard_end_all). */
 void marker_leave(struct marker *marker, const char *folder_path);
 
-/* Single files of a folder of markers, for marker_judge. Each opens the file by its name, through
- * the folder's descriptor, and follows no link. Failures are left: what could not be noted or
- * removed is found again by the next process. */
+/* Functions for single files of a folder of markers, used by marker_judge. Each opens the file by
+ * its name, through the folder's descriptor, and follows no link. Failures are ignored: the next
+ * process finds again what could not be noted or removed. */
 
 /* Whether the generation is on trial (trial.h). */
 bool marker_folder_tries(const struct marker_folder *folder, uint64_t generation);
@@ -180,8 +185,8 @@ bool marker_folder_read(const struct marker_folder *folder, const char *name,
 bool marker_folder_read_failure(const struct marker_folder *folder, uint64_t generation,
                                 struct marker_record *ret_record);
 
-/* Makes the marker of a death the strike against the generation. What it counts as goes into the
- * file first. */
+/* Makes the marker of a death the strike against the generation, and first writes the number of
+ * deaths into it. */
 void marker_folder_make_failure(const struct marker_folder *folder,
                                 const struct marker_record *record, uint64_t generation,
                                 uint32_t deaths);
@@ -189,13 +194,14 @@ void marker_folder_make_failure(const struct marker_folder *folder,
 void marker_folder_remove(const struct marker_folder *folder, const struct marker_record *record);
 void marker_folder_remove_failure(const struct marker_folder *folder, uint64_t generation);
 
-/* Whether the process of the record, of a dead one in the folder, used a blob of this generation,
- * or a dead one, be it by another of its devices, has saved that with what both had loaded. */
+/* Whether the record's dead process used a blob of this generation; or whether another dead process
+ * (for example by another of its devices) has saved this generation with data that both had loaded.
+ */
 bool marker_is_about(const struct marker_folder *folder, const struct marker_record *record,
                      uint64_t generation);
 
 /* Notes in the strike, and for a day, that a process was killed without the blob; `without` is an
- * enum crash_without. Whether there was one within a day. */
+ * enum crash_without. _killed_lately: whether that was noted within a day. */
 void marker_folder_note_without(const struct marker_folder *folder, uint64_t generation,
                                 uint32_t without);
 bool marker_folder_killed_lately(const struct marker_folder *folder);

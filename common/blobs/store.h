@@ -65,20 +65,21 @@ void store_close(struct store *store);
  * good: it neither loads nor merges nor overwrites it, and its saves become parts. */
 enum status store_load(struct store *store, struct store_blob *ret_blob);
 
-/* Whether parts lay beside the file when it was loaded that may go into one file with it, and no
- * store_begin has looked at them since. */
+/* Whether, at the load, parts lay beside the file that may be merged with it, and no store_begin
+ * has looked at them since. */
 bool store_has_others(const struct store *store);
 
 /* Reads the file once more, for a comparison. There is no marker, so the driver must not get it.
  * no_file: the file is not the one that this store has loaded or written. */
 enum status store_load_again(struct store *store, struct store_blob *ret_blob);
 
-/* Says on disk that there is no blob for this identity: an empty file <identity>.wanted. A process
- * that takes blobs from elsewhere and knows no driver looks for it. Call it after store_load gave
- * no_file. Makes the directory if needed; whatever fails is left as it is. */
+/* Notes on disk that there is no blob for this identity: an empty file <identity>.wanted, for a
+ * process that pulls blobs and knows no driver. Call it after store_load gave no_file. Makes the
+ * directory if needed; failures are ignored. */
 void store_want(const struct store *store);
 
-/* blobs/identity_files.h, of this identity; without a note where nothing may be written. */
+/* As unfinished_is and unfinished_set (blobs/identity_files.h), for this identity. Writes no note
+ * if nothing may be written. */
 bool store_is_unfinished(const struct store *store);
 void store_set_unfinished(const struct store *store, bool is_unfinished);
 
@@ -86,22 +87,22 @@ void store_set_unfinished(const struct store *store, bool is_unfinished);
  * a row). */
 bool store_failed_once(const struct store *store);
 
-/* The driver has let go of what was loaded: takes its marker away, which uses the disk. store_close
+/* The driver no longer uses the loaded blob: removes its marker, which uses the disk. store_close
  * does it, too. */
 void store_unload(struct store *store);
 
-/* Whether this start goes without a blob that has failed once, and its marker says so; then call
- * store_live when it has gone on for CRASH_LIFE_NS: what the other died of was no end that any
- * process comes to here. store_live is thread-safe, and does nothing elsewhere. */
+/* Whether this start goes without a blob that has failed once, and its marker says so. Then call
+ * store_live when the start has gone on for CRASH_LIFE_NS: from then on a death says nothing about
+ * the blob. store_live is thread-safe, and otherwise does nothing. */
 bool store_goes_without(const struct store *store);
 void store_live(struct store *store);
 
-/* The guard of the blob that was loaded, which every call that gives the driver bytes of it raises
- * (crash_page.h). Lives as long as the store, and does nothing while there is no marker. */
+/* The guard of the loaded blob. Every call that gives the driver bytes of the blob raises it
+ * (crash_page.h). It lives as long as the store, and does nothing while there is no marker. */
 struct crash_guard *store_guard(struct store *store);
 
-/* Whether the marker of the load is or has a plain record: store_return is to be called when the
- * first creation has returned. */
+/* Whether the load's marker is, or has, a plain record; then call store_return when the first
+ * creation has returned. */
 bool store_has_record(const struct store *store);
 void store_return(struct store *store);
 
@@ -116,11 +117,11 @@ void store_leave(struct store *store);
 void store_merging(struct store *store);
 void store_merged(struct store *store);
 
-/* What a commit has to contain besides the caller's own data. */
+/* What a commit must contain besides the caller's own data. */
 struct store_foreign {
     struct store_blob *blobs; /* each validated; count may be 0 */
     size_t count;
-    bool is_file; /* it is the file alone: no part is there, to be taken up or removed */
+    bool is_file; /* it is the file alone: there is no part to take up or remove */
 };
 
 /* Begins a commit: makes the directory if needed, takes the lock within a bounded time, and returns
@@ -140,22 +141,26 @@ enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
  * with this driver's cache header (bad_blob_header). too_large: nothing is written. */
 enum status store_commit(struct store *store, const void *data, size_t size);
 
-/* Ends a commit of what is larger than the limit. merged: only what was merged is: the parts in it
- * are removed, and the file stays, so that the next commit holds the caller's own data alone; true:
- * there were parts. Else the file that this store has loaded or saved is begun anew: it is removed
- * with the parts, if no other one was saved meanwhile, so that the next start keeps only what it
- * uses. Not twice within a week, nor in the first one (the lock file's time tells): a program that
- * needs more than the limit would be cold in every other start. */
+/* Ends a commit whose data is larger than the limit.
+ *
+ * merged true: only the merged data is too large. The merged parts are removed, and the file stays,
+ * so that the next commit holds the caller's own data alone; returns whether there were parts.
+ *
+ * merged false: the file that this store has loaded or saved is removed, with the parts, if no
+ * other was saved meanwhile, so that the next start keeps only what it uses. This happens at most
+ * once a week, and not in the first week (by the time of the lock file): a program that needs more
+ * than the limit would otherwise be cold in every other start. */
 bool store_end_outgrown(struct store *store, bool merged);
 
 /* Ends a commit without writing. Without store_begin a no-op. */
 void store_abort(struct store *store);
 
-/* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or the
- * lock is held by others. Replaces the file if the lock is free and the file still has the known
- * generation (or cannot be used), else writes a part beside it that the next commit merges. A store
- * has one part; each such save replaces it. too_many_parts: there are PARTS_MAX, or two, and all of
- * them, of the size of this one, would take more than one blob may; nothing is written. */
+/* Saves without a merge and without waiting, for moments when Vulkan may no longer be called or
+ * others hold the lock. Replaces the file if the lock is free and the file still has the known
+ * generation (or cannot be used); otherwise writes a part beside it, which the next commit merges.
+ * A store has one part; each such save replaces it. too_many_parts: there are PARTS_MAX; or there
+ * are two or more, and all of them, if each had the size of this one, would exceed what one blob
+ * may be. Nothing is written then. */
 enum status store_commit_unmerged(struct store *store, const void *data, size_t size);
 
 /* Whether this store's last save is in a part and not in the file. */

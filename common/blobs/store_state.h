@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a store remembers between its calls, and what its three files share: store.c opens, loads
- * and lets go of what is held, store_begin.c begins a save, store_commit.c writes. No other file
- * includes this one. */
+/* The state of a store, shared by its three files: store.c opens, loads and releases, store_begin.c
+ * begins a save, store_commit.c writes. No other file includes this. */
 #ifndef WARMPIPE_BLOBS_STORE_STATE_H
 #define WARMPIPE_BLOBS_STORE_STATE_H
 
@@ -18,21 +17,21 @@ struct store {
     struct identity_files files;
     char part_name[PART_NAME_SIZE]; /* of this store's own part */
 
-    uint64_t known;   /* generation of the file that our data contains; 0: of none */
-    bool holds_file;  /* it was loaded, merged or written: what is written next contains it */
+    uint64_t known;   /* generation of the file that our data contains; 0: none */
+    bool holds_file;  /* the file was loaded, merged or written: the next write contains it */
     uint64_t merged;  /* generation of the file that this store has merged; our data may be less */
     uint64_t skipped; /* generation of the file that is suspect (identity_files_skip); 0: none */
-    bool is_unreadable; /* the file was so when it was to be loaded: it may be replaced */
-    bool lacks_memory;  /* for what was to be loaded: each start would save a part beside it */
-    char loaded_part[PART_NAME_SIZE]; /* that was loaded in place of a file; "": none was */
-    bool has_others;                  /* parts lay beside the file that was loaded */
+    bool is_unreadable; /* the file could not be read at the load: it may be replaced */
+    bool lacks_memory; /* memory lacked at the load: each start would save a part beside the file */
+    char loaded_part[PART_NAME_SIZE]; /* the part loaded in place of a file; "": none */
+    bool has_others;                  /* parts lay beside the loaded file */
     bool has_part;
-    uint64_t part;       /* generation of that */
+    uint64_t part;       /* generation of that part */
     uint64_t trying;     /* generation on trial that our data contains; 0: none */
-    struct trial pulled; /* what else of other machines the next save holds */
+    struct trial pulled; /* what else from other machines the next save holds */
     bool is_file_on_trial;
-    struct trial file_trial;        /* between begin and commit */
-    bool takes_file_trial;          /* what is written holds the file, and what that tries */
+    struct trial file_trial; /* between begin and commit */
+    bool takes_file_trial;   /* the written data holds the file, and what is on trial in it */
     struct loading_markers loading; /* of store_load */
     struct loading_markers merging; /* of store_begin */
 
@@ -52,8 +51,8 @@ bool store_is_ours(const struct store *store);
 /* The program's folder. *ret_fd: to be closed. */
 enum status store_open_folder(const struct store *store, bool create, int *ret_fd);
 
-/* The whole of a file of this identity, judged by what is known of deaths and marked in `markers`
- * if a folder of markers is given. */
+/* Reads a whole file of this identity. If a folder of markers is given, judges it by the known
+ * deaths, and sets its marker in `markers`. */
 enum status store_read_blob(const struct store *store, struct marker_folder *folder,
                             int directory_fd, const char *name, struct loading_markers *markers,
                             struct found_blob *ret_found);
@@ -65,15 +64,15 @@ enum status store_may_save(const struct store *store);
 /* Whether a file that could not be read may be readable at another time. */
 bool store_may_read_later(enum status reason);
 
-/* Whether a file that could not be read for this reason is of use to nobody, and may be replaced:
- * not one that could be read at another time, unless it could not when it was to be loaded. */
+/* Whether a file that could not be read for this reason is useless and may be replaced. Not if it
+ * could be read at another time, unless it could not be read at the load either. */
 bool store_is_useless(const struct store *store, enum status reason);
 
 /* Frees the blobs of store_begin. */
 void store_free_foreign(struct store *store);
 
-/* Lets go of what store_begin has taken: blobs, their markers, the lock. survived: the driver has
- * lived with those blobs. */
+/* Releases what store_begin has taken: blobs, their markers, the lock. survived: the driver has
+ * survived those blobs. */
 void store_end_commit(struct store *store, bool survived);
 
 #endif
