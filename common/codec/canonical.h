@@ -33,7 +33,7 @@ enum canonical_verdict {
     CANONICAL_UNKNOWN   /* neither shared nor recorded; there are no bytes */
 };
 
-/* Why the verdict is not CANONICAL_SHARE: the first cause found. */
+/* Why the verdict is not CANONICAL_SHARE: the first cause that was found. */
 enum canonical_cause {
     CANONICAL_CAUSE_NONE,
     CANONICAL_CAUSE_STRUCT,          /* a struct that nobody has reviewed (hazard 17) */
@@ -51,16 +51,15 @@ enum canonical_cause {
 };
 
 /* What one element of a vkCreate*Pipelines call allows: two verdicts (docs/decisions/0075), and
- * what else decides how a call is treated. */
+ * other facts that decide how a call is treated. */
 struct pipeline_rules {
-    /* It may be shared and recorded: every struct, flag bit and dynamic state that is live in it is
-     * one that we know (hazard 17). Of one that is not, no byte may be changed on its way to the
-     * driver. */
+    /* It may be shared and recorded: every live struct, flag bit and dynamic state is known (hazard
+     * 17). Otherwise no byte may be changed on its way to the driver. */
     bool known;
     /* It may be given a cache, known or not: nothing in it forbids one (hazard 25: a struct of
      * FORBID_CACHE in rules.def, captured data; VUID-vkCreateComputePipelines-pNext-09616 and
-     * -09617, and the same of the other commands), and no flag bit is unknown, for such a bit may
-     * forbid one. The cache is a parameter of the whole call. */
+     * -09617, and their like for the other commands), and no flag bit is unknown, because such a
+     * bit may forbid one. The cache is a parameter of the whole call. */
     bool cacheable;
     bool fail_on_compile_required;
     bool early_return;
@@ -104,8 +103,8 @@ struct canonical_object {
     struct render_pass_use use; /* of a render pass: canonical_render_pass_use */
 };
 
-/* Code that a stage brings along instead of a module (hazard 31), as the module that could be made
- * of it. */
+/* Inline code of a stage, in place of a module (hazard 31), as the module that could be made of it.
+ */
 struct canonical_inline_module {
     struct digest content; /* of its form */
     const void *form;
@@ -114,24 +113,24 @@ struct canonical_inline_module {
     size_t code_size;
 };
 
-/* The bit of a stage that does, in 16 bits: stages are counted as in the create-info, and the last
- * bit is of all further ones. The form does not tell; but there are drivers that know such code as
- * another pipeline than a module of it (Mesa 26.1). */
+/* The bit of a stage with inline code, in 16 bits: stages are counted as in the create-info, and
+ * the last bit is for all further ones. The form does not tell this, but some drivers treat such
+ * code as another pipeline than a module with it (Mesa 26.1). */
 static inline unsigned canonical_inline_bit(size_t stage)
 {
     return 1u << (stage < 15 ? stage : 15);
 }
 
-/* What the encoder asks of its surroundings. */
+/* The encoder's questions to its caller. */
 struct canonical_context {
     /* False: not known; the create-info that names it is CANONICAL_UNKNOWN. Called for live handles
      * that are not null, in the order in which they stand in the form. */
     bool (*resolve)(void *user, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object);
-    /* Told of each inline module, borrowed during the call; may be NULL. */
+    /* Called for each inline module, borrowed during the call; may be NULL. */
     void (*inline_module)(void *user, const struct canonical_inline_module *module);
     void *user;
-    /* Live keys are made with it; NULL: nobody wants them, and they hold serials only. */
+    /* The key of live keys; NULL: nobody wants live keys, which then hold serials only. */
     const struct live_key *live_key;
     /* Pipeline layouts are named by serial: the physical device is below Vulkan 1.3 and
      * VK_KHR_maintenance4 is not enabled (hazard 11). */
@@ -141,23 +140,23 @@ struct canonical_context {
     bool blend_advanced_coherent;
 };
 
-/* The result. Zero-initialize once, use again for each create-info: memory is kept and grows to
- * what is needed, so that encoding allocates nothing in the long run. */
+/* The result of an encoding. Zero-initialize it once and reuse it: memory is kept and grows as
+ * needed, so encoding allocates nothing in the long run. */
 struct canonical {
-    /* The live key: the canonical form, `size` bytes, then the identity tail, which holds for each
-     * handle in the form, in order, what the public digest does not say: the name of its content,
-     * 16 bytes (row 61), or, where content is not enough (hazards 11, 12, 13), its serial, 8 bytes.
-     * The tail never reaches the disk. */
+    /* The live key: the canonical form (`size` bytes), then the identity tail. For each handle in
+     * the form, in order, the tail holds what the public digest does not say: the name of its
+     * content, 16 bytes (row 61), or its serial, 8 bytes, if content is not enough (hazards 11, 12,
+     * 13). The tail never reaches the disk. */
     struct bytes key;
     size_t size;
     bool by_serial;           /* the tail holds a serial */
     struct digest digest;     /* of the canonical form: the object's content digest */
-    struct digest key_digest; /* of the whole key: where to look, no more */
+    struct digest key_digest; /* of the whole key: only a hash */
     enum canonical_verdict verdict;
     enum canonical_cause cause;
     struct pipeline_rules rules; /* of a pipeline, whatever the verdict */
-    bool complete; /* the form holds all it takes to make the object again, on any driver; the form
-                    * of an object that is not is different from that of every object that is */
+    bool complete; /* the form suffices to make the object again, on any driver; an incomplete form
+                      differs from the form of every complete object */
     /* Of a shader module: the program's own code, which is not copied. The form holds its digest,
      * so that a table compares forms and then code. */
     const void *code;
@@ -179,7 +178,7 @@ void canonical_rules(const void *create_info, struct pipeline_rules *ret_rules);
 /* Releases the memory and zeroes the struct. */
 void canonical_free(struct canonical *canonical);
 
-/* What the decoder asks of its surroundings; each answers false where there is none, and decoding
+/* The decoder's questions to its caller; each returns false if there is no answer, and decoding
  * fails. `type` is that of the handle; `content` is never all zeros. */
 struct canonical_sources {
     bool (*handle)(void *user, VkObjectType type, struct digest content, uint64_t *ret_handle);
@@ -215,14 +214,14 @@ VkStructureType canonical_stype(const void *bytes, size_t size);
  * a pipeline is made of. */
 VkObjectType canonical_type_of(VkStructureType stype);
 
-/* How live keys name what an object is made of, once its bytes may be gone: by a keyed hash,
- * SipHash-2-4 with 128 bits of output, whose key is drawn for this process. An attacker
- * can make two inputs with one public digest (digest.h), so that a program would get the attacker's
- * shader for its own. Nobody can do that without knowing the key. Such names mean nothing outside
- * this process and never reach the disk.
+/* How live keys name parts of an object whose bytes may be gone: by a keyed hash, SipHash-2-4 with
+ * 128 bits of output, whose key is drawn for this process. An attacker can make two inputs with one
+ * public digest (digest.h), so that a program would get the attacker's shader in place of its own.
+ * That is impossible without the key. Such names mean nothing outside this process and never reach
+ * the disk.
  *
- * A byte takes about half a nanosecond, so names are made of what is created, never of what
- * is found. */
+ * A byte takes about half a nanosecond, so names are made for created objects, never for found
+ * ones. */
 
 struct live_key {
     uint64_t words[2];
@@ -235,8 +234,8 @@ const struct live_key *live_key_of_process(void);
 /* SipHash-2-4-128 of `size` bytes. Thread-safe, allocates nothing. */
 struct digest live_hash(const struct live_key *key, const void *data, size_t size);
 
-/* The name of an object of this form (a live key: names of what it is made of included) and, of a
- * shader module, this code; code_size 0: none. */
+/* The name of an object with this form (a live key, with the names of its parts) and, for a shader
+ * module, this code; code_size 0: none. */
 struct digest live_name(const struct live_key *key, const void *form, size_t form_size,
                         const void *code, size_t code_size);
 

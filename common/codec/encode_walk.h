@@ -2,10 +2,15 @@
 /* The walker that writes canonical forms by table. Internal to the codec: canonical_encode sets an
  * encoder up, encodes one struct, and finishes the key.
  *
+ * States:
+ *
  *     WRITING  the verdict is not CANONICAL_UNKNOWN: the form is written
- *     WRITING ── encode_give_up ──▶ DRY      of a pipeline: the walk goes on, only for its rules
- *     WRITING ── encode_give_up ──▶ ended    of all else
- *     DRY ── a flag bit is unknown ──▶ ended    no rule can change any more
+ *     DRY      only the rules of a pipeline are read
+ *     ended    no rule can change any more
+ *
+ *     WRITING ── encode_give_up ──▶ DRY       for a pipeline
+ *     WRITING ── encode_give_up ──▶ ended     for anything else
+ *     DRY ── a flag bit is unknown ──▶ ended
  *
  * Functions that return bool return false once the walk has ended. */
 #ifndef WARMPIPE_CODEC_ENCODE_WALK_H
@@ -23,7 +28,7 @@ struct encoder {
     const struct canonical_context *context;
     struct canonical *canonical;
     struct live_context live;
-    bool goes_on;        /* the walk does not end where the form is given up: that of a pipeline */
+    bool goes_on;        /* a pipeline: the walk goes on after the form is given up */
     uint8_t none[1];     /* where `next` points when nothing is written */
     const void *checked; /* the create-info of a pipeline, whose own chain was checked */
     uint64_t pipeline_flags;
@@ -31,17 +36,18 @@ struct encoder {
     struct canonical_object render_pass_object;
 };
 
-/* Encodes a struct with all that it points to; one with a sType must bear it. */
+/* Encodes a struct with everything that it points to. A struct with a sType must have the right
+ * one. */
 bool encode_struct(struct encoder *encoder, const struct codec_struct *type, const void *structure);
 
-/* The create-info is not known, or too long, or memory is out: no form is written any more. What
- * was to be encoded is skipped. */
+/* The create-info is not known, or too long, or memory is out: nothing more is written of the form.
+ */
 bool encode_give_up(struct encoder *encoder, enum canonical_cause cause);
 
 /* Goes on, but the object must not be shared. */
 void encode_keep_apart(struct encoder *encoder, enum canonical_cause cause);
 
-/* What a handle that is not null stands for; false, and gives up, where nobody knows. */
+/* Looks up a handle that is not null; gives up, and returns false, if it is unknown. */
 bool encode_resolve(struct encoder *encoder, VkObjectType type, uint64_t handle,
                     struct canonical_object *ret_object);
 
@@ -50,8 +56,8 @@ static inline bool encode_is_dry(const struct encoder *encoder)
     return encoder->canonical->verdict == CANONICAL_UNKNOWN;
 }
 
-/* Moves the key to where `size` more bytes fit, and some more; once before the first is put. False:
- * nothing is written (any more). */
+/* Moves the key to memory with room for `size` more bytes and some more; also before the first put.
+ * False: nothing is written (any more). */
 bool encode_grow(struct encoder *encoder, size_t size);
 
 static inline bool encode_room(struct encoder *encoder, size_t size)
@@ -59,7 +65,7 @@ static inline bool encode_room(struct encoder *encoder, size_t size)
     return (size_t)(encoder->end - encoder->next) >= size || encode_grow(encoder, size);
 }
 
-/* memcpy, without a call for what most members are: a few words. */
+/* memcpy, without a call for the few words that most members have. */
 static inline void encode_copy(uint8_t *to, const uint8_t *from, size_t size)
 {
     if (size > 128) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What of a create-info is live, and what a program may leave dangling (hazard 16): the states of a
- * graphics pipeline, and the members of structs, by the conditions that rules.def names. Sources:
- * chapter "Pipelines", VkGraphicsPipelineCreateInfo ("Vertex Input State" to "Complete Graphics
- * Pipelines") and VkDynamicState. Internal to the codec; pure, allocates nothing, thread-safe. */
+/* Which parts of a create-info are live, and which a program may leave dangling (hazard 16): the
+ * states of a graphics pipeline, and the members of structs, by the conditions that rules.def
+ * names. Sources: chapter "Pipelines", VkGraphicsPipelineCreateInfo ("Vertex Input State" to
+ * "Complete Graphics Pipelines") and VkDynamicState. Internal to the codec; pure, allocates
+ * nothing, thread-safe. */
 #ifndef WARMPIPE_CODEC_LIVENESS_H
 #define WARMPIPE_CODEC_LIVENESS_H
 
@@ -38,12 +39,12 @@ enum dynamic_state {
 };
 
 /* DOUBTFUL: the create-info alone does not say; the pointer is not NULL and not followed. UNKNOWN:
- * it depends on a value that we do not know, and so the create-info is not known. */
+ * it depends on an unknown value, so the create-info is not known. */
 enum liveness { STATE_DEAD, STATE_LIVE, STATE_DOUBTFUL, STATE_UNKNOWN };
 
 enum live_condition {
     LIVE_ALWAYS,
-    /* As a state of the graphics pipeline is; the last two are arrays chained for dynamic
+    /* If a state of the graphics pipeline is live. The last two are arrays chained for dynamic
      * rendering: the attachments' locations, and their formats and samples. */
     LIVE_STAGES,
     LIVE_VERTEX_INPUT,
@@ -67,7 +68,7 @@ enum live_condition {
     LIVE_SAMPLE_ORDERS,
     LIVE_SAMPLE_MASK,
     LIVE_COLOR_WRITE_ENABLES,
-    /* As other members, or more than one state, say. */
+    /* Depends on other members, or on more than one state. */
     LIVE_W_SCALINGS,
     LIVE_DEPTH_CLAMP_RANGE,
     LIVE_SAMPLE_LOCATIONS,
@@ -97,7 +98,7 @@ struct graphics_state {
     bool dynamic_known;     /* every dynamic state is one that we know */
     uint32_t dynamic;       /* bits 1 << enum dynamic_state */
     bool pre_rasterization; /* this create-info itself specifies that subset */
-    bool by_subpass;        /* what the subpass uses would clear a doubt */
+    bool by_subpass;        /* the subpass's attachments would clear a doubt */
     bool is_apart;          /* what is ignored when it is created, the pipeline is used by */
     enum liveness of[LIVE_COLOR_FORMATS + 1]; /* by enum live_condition, from LIVE_STAGES on */
 };
