@@ -59,8 +59,8 @@ enum status file_open(int directory_fd, const char *name, int *ret_fd, uint64_t 
 enum status file_read(int directory_fd, const char *name, uint64_t limit, uint8_t **ret_data,
                       size_t *ret_size);
 
-/* Whether there is memory for so many bytes, if that is 16 MiB or more: who is killed for want of
- * it would be so in each start. Opens some small files. */
+/* Whether there is memory for so many bytes, if that is 16 MiB or more: a program that is killed
+ * for lack of it would be killed in each start. Opens some small files. */
 bool file_fits_memory(uint64_t size);
 
 /* As file_read, into memory that the caller gives to large_free. out_of_memory also where there is
@@ -93,11 +93,11 @@ enum file_replacing {
 enum status file_replace_as(int directory_fd, const char *name, const struct iovec *parts,
                             int count, enum file_replacing how);
 
-/* Makes an empty file, or gives what is there the time of now. */
+/* Makes an empty file, or sets the modification time of a present one to now. */
 void file_touch(int directory_fd, const char *name);
 
-/* Gives a file of at most `limit` bytes a second name, which is free: a hard link, or a copy where
- * none can be made (FAT has none, and Linux gives nobody links to files that are not his). */
+/* Gives a file of at most `limit` bytes a second name, which is free: a hard link, or a copy if no
+ * link can be made (FAT has none, and Linux refuses links to other users' files). */
 enum status file_link(int directory_fd, const char *name, const char *as, uint64_t limit);
 
 /* Overwrites a file of exactly this size in place: for small files of little value that are changed
@@ -121,8 +121,9 @@ enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int 
 /* The same on an open directory itself; file_unlock(directory_fd) releases and closes it. */
 enum status file_lock_directory(int directory_fd, unsigned wait_ms);
 
-/* Unlocks explicitly (the child of a fork may share the description) and closes. AUTO_UNLOCK: at
- * the end of its scope, as AUTO_CLOSE (base/io.h); -1: nothing is locked. */
+/* Unlocks explicitly (the child of a fork may share the open file description) and closes.
+ * AUTO_UNLOCK does that at the end of the scope, as AUTO_CLOSE (base/io.h); -1: nothing is locked.
+ */
 void file_unlock(int fd);
 
 #define AUTO_UNLOCK AUTO(file_auto_unlock)
@@ -147,8 +148,8 @@ struct file_owned {
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,
                        struct file_owned *ret_file);
 
-/* A number as one that is created in the folder now has, for a file that is put there whole: with
- * another it would count as one that may be owned elsewhere. Thread-safe. */
+/* Draws a number as file_create_owned does, for a file that is put into the folder whole; with any
+ * other number the file would count as possibly owned elsewhere. Thread-safe. */
 uint64_t file_draw_number(int directory_fd);
 
 /* Opens a file for reading whose owner is dead, and keeps a shared lock on it until the descriptor

@@ -23,16 +23,16 @@
 #include "common/base/json.h"
 #include "common/base/status.h"
 
-/* Two short lists that program.json keeps, each of the latest drivers or devices of a program, as
- * text (docs/FORMAT.md). No I/O. Each list belongs to one thread at a time.
+/* Two short lists in program.json, each of the program's latest drivers or devices, as text
+ * (docs/FORMAT.md). No I/O. Each list belongs to one thread at a time.
  *
- * Of both: zero-initialize the list; _find gives a borrowed entry, or NULL; _set replaces the entry
- * of the same name, and the oldest one gives way. What is not understood of a text is skipped. */
+ * For both: zero-initialize the list; _find returns a borrowed entry, or NULL; _set replaces the
+ * entry of the same name, or the oldest one. Unknown text is skipped. */
 
 /* How many entries are remembered. */
 #define PROGRAM_LIST_MAX 16
 
-/* What the layer asks of a driver's caches by itself. */
+/* The layer's own calls on a driver's caches. */
 enum slow_call {
     SLOW_LOAD,  /* a cache of the blob on disk */
     SLOW_READ,  /* the device cache's data */
@@ -40,10 +40,10 @@ enum slow_call {
     SLOW_CALL_COUNT
 };
 
-/* What has taken one driver long, so that nobody is kept waiting for it again. */
+/* The slow calls of one driver, so that nobody waits for them again. */
 struct slow_calls {
     struct digest identity;
-    uint32_t ms[SLOW_CALL_COUNT]; /* milliseconds; 0: it does not take long */
+    uint32_t ms[SLOW_CALL_COUNT]; /* milliseconds; 0: not slow */
 };
 
 struct slow_calls_list {
@@ -77,7 +77,7 @@ void pipeline_keys_set(struct pipeline_keys *keys, const struct pipeline_key *ke
 /* Whether the program does anything with the data of its own pipeline caches. */
 enum program_caches {
     PROGRAM_CACHES_UNKNOWN,   /* nothing learnt yet */
-    PROGRAM_CACHES_NOT_READ,  /* a run that came as far as a save has not read its caches back */
+    PROGRAM_CACHES_NOT_READ,  /* a run that reached a save has not read its caches back */
     PROGRAM_CACHES_READ_BACK, /* it does read them back */
 };
 
@@ -120,7 +120,8 @@ struct program_app_caches {
     uint64_t read_runs; /* runs that have read caches back */
     uint64_t read_days; /* number of days with such runs */
     uint64_t last_day;  /* the latest of them, in days since the epoch */
-    uint64_t made; /* caches that a run has made empty: the largest, or the last to read more */
+    uint64_t made; /* caches that a run has made empty: the largest count, or that of the last run
+                      that read more */
     uint64_t read; /* how many of those it read back */
     size_t answer_count; /* oldest first */
     struct program_answer answers[PROGRAM_ANSWERS_MAX];
@@ -164,9 +165,9 @@ enum status program_load(const char *root, const char *app, struct program_facts
 bool program_is_ours(int directory_fd);
 
 /* Adds what was learnt of the program's caches, and makes the folder if needed. A file that already
- * says the same is left alone; one that is damaged, or of somebody who keeps it to himself, is
- * replaced, but none that nobody can tell of now (out_of_memory, io_error). `locked`: other
- * processes have held the folder for 100 ms. The caller checks WARMPIPE_READONLY. */
+ * says the same is left alone. A damaged file is replaced, and so is one that its owner lets nobody
+ * read, but not one that cannot be judged now (out_of_memory, io_error). `locked`: other processes
+ * have held the folder for 100 ms. The caller checks WARMPIPE_READONLY. */
 enum status program_learn(const char *root, const char *app, const struct program_learnt *learnt);
 
 /* The answer with this digest, or NULL. */
@@ -176,10 +177,10 @@ const struct program_answer *program_find_answer(const struct program_app_caches
 /* Adds an answer, unless it is there. The oldest one gives way. */
 void program_add_answer(struct program_app_caches *app_caches, struct program_answer answer);
 
-/* Replaces what is remembered of one driver, in the same way. */
+/* Replaces the slow calls of one driver, in the same way. */
 enum status program_note_slow(const char *root, const char *app, const struct slow_calls *calls);
 
-/* Replaces the key that is remembered of one device, in the same way. */
+/* Replaces the key of one device, in the same way. */
 enum status program_note_key(const char *root, const char *app, const struct pipeline_key *key);
 
 /* Adds to the counters in the same way, but makes no folder (no_file). now_s (seconds since the
