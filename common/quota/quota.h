@@ -48,9 +48,9 @@ void quota_forget(int root_fd);
 /* The contents of a program's folder: how much belongs to which driver and device, and when that
  * was last used. Nothing is changed. Thread-safe.
  *
- * The last use is the latest modification of a file of the identity but its lock (of the cache file
- * and its parts, and of what is wanted or asked for), or of its folder of loading markers. Every
- * load changes that folder (docs/FORMAT.md), so a process that only loads leaves a trace without a
+ * The last use is the latest modification of any file of the identity except its lock (the cache
+ * file, its parts, its .wanted and .asked files), or of its folder of loading markers. Every load
+ * changes that folder (docs/FORMAT.md), so a process that only loads leaves a trace without a
  * further system call. */
 
 struct stat;
