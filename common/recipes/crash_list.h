@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The list of pipelines that have crashed a driver, <identity>.crashed, and what dead processes
- * left to be added to it: the protocol is told in recipes.h, and so is who else changes the list
- * (recipe_crashes_change, recipe_crashes_absolve). It also counts those processes.
+/* The list of pipelines that have crashed a driver, <identity>.crashed, and the files of dead
+ * processes that are to be added to it. recipes.h has the protocol, and the functions that change
+ * the list (recipe_crashes_change, recipe_crashes_absolve). The list also counts those processes.
  *
  * The list and the file of a process have the same format (docs/FORMAT.md, "Crashes"): the magic,
  * then places, each a digest and its check, or zeros. Thread-safe for different lists. */
@@ -26,9 +26,9 @@ extern const uint8_t crash_list_magic[CRASH_MAGIC_SIZE];
 struct crash_list {
     struct digest *digests; /* sorted */
     size_t count;
-    bool died_late;  /* a place of the digest 0: a process died in a compile that took long, or the
-                        list was emptied for a program */
-    uint64_t deaths; /* of processes, since they were last forgiven */
+    bool died_late;  /* a place of the digest 0: a process died in a long compile, or the list was
+                        emptied for a program */
+    uint64_t deaths; /* of processes, since they were last reset */
 };
 
 void crash_list_free(struct crash_list *list);

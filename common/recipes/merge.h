@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Many segments become one: each process leaves a segment behind.
+/* Merging segments into one, because each process leaves a segment behind.
  *
  *     recipe_sources_open → recipe_merge → write merged.parts → recipe_merge_free
  *         → recipe_sources_close
  *
- * recipe_compact, recipe_prune and recipe_add do all of it in a program's folder.
- *
- * States of a segment in the folder, as compaction sees it:
+ * recipe_compact, recipe_prune and recipe_add do all of it in a program's folder. States of a
+ * segment in the folder, for compaction:
  *
  *     1 living   its process has it locked; it stays as it is
  *     2 dead     it can be locked, shared (recipe_sources_open: "held")
  *     3 merged   the new segment, which has its records, is on disk (recipe_merge,
- * compact_write_segment) 4 gone     removed (compact_rewrite_sources)
+ *                compact_write_segment)
+ *     4 gone     removed (compact_rewrite_sources)
  *
  * All of it happens under the folder's lock. The new segment is written whole and renamed before
- * the old ones go: a process that dies in between leaves both, and the next compaction makes one of
- * them. What cannot be read, because it is foreign or newer, is left as it is. */
+ * the old ones are removed: a process that dies in between leaves both, and the next compaction
+ * merges them. What cannot be read, because it is foreign or newer, is left as it is. */
 #ifndef WARMPIPE_RECIPES_MERGE_H
 #define WARMPIPE_RECIPES_MERGE_H
 
@@ -32,8 +32,8 @@ struct recipe_graph;
 
 struct recipe_merge_input {
     const struct recipe_segment *segment; /* borrowed as long as the merge */
-    bool stays; /* it stays beside the new segment: nothing of it is taken over, what it refers to
-                 * is kept, and others may refer to it */
+    bool stays; /* it stays beside the new segment: its records are not copied, others may refer to
+                   them, and what it refers to is kept */
 };
 
 struct recipe_merge_limits {
@@ -45,8 +45,8 @@ struct recipe_merge_limits {
     /* Whether a pipeline may be, of which everything is in the graph; NULL: yes. */
     bool (*accepts_pipeline)(void *user, const struct recipe_graph *graph, struct digest pipeline);
     void *user;
-    /* The recipes come from elsewhere: how long a driver took there, and what was saved there, says
-     * nothing here, and may be a lie. The uses are taken over without either. */
+    /* The recipes come from elsewhere: their compile times, and whether something was saved, mean
+     * nothing here and may be false. The uses are taken over without them. */
     bool foreign;
 };
 
@@ -158,7 +158,7 @@ struct recipe_sources {
     uint64_t bytes_held;
     uint64_t bytes_beside;
     uint64_t unopened; /* segments that have lost something and could not be opened */
-    bool failed;       /* one of them for want of memory, or by a disk that fails */
+    bool failed;       /* one of them because memory lacked or a disk failed */
 };
 
 /* Opens all segments that can be read, and locks those of dead processes, so that nobody resumes

@@ -127,8 +127,8 @@ struct recipe_damage recipes_damage(const struct recipes *recipes);
  *               writer_remove_segment: nothing could be written into it
  *     2, 3 → 4  recipe_writer_close: syncs, and seals (writes the index of) a large segment
  *
- * A write that was cut short gives its tail back, or leaves a torn one, which readers drop. A
- * segment without an index is read by its records. A writer belongs to one thread at a time.
+ * After a short write the writer truncates the tail, or leaves a torn one, which readers drop. A
+ * segment without an index is read record by record. A writer belongs to one thread at a time.
  * Nothing here logs. */
 
 struct recipe_writer;
@@ -155,13 +155,13 @@ bool recipe_writer_discard(struct recipe_writer *writer);
 
 /* ---- Pipelines that crashed a driver: of one program, for one driver identity ----
  *
- * A process that replays notes the pipeline that each of its threads is at, in a file of its own
- * that outlives it and is locked while it lives. States of a pipeline:
+ * A process that replays notes the pipeline of each of its threads in a file of its own, which
+ * outlives it and is locked while it lives. States of a pipeline:
  *
  *     1 unknown    it may be replayed
- *     2 replaying  it stands in the file of a living process
- *     3 left       it stands in the file of a dead process: replaying it was the last it did
- *     4 crashed    it stands in the list `<identity>.crashed` and is never replayed again
+ *     2 replaying  it is in the file of a living process
+ *     3 left       it is in the file of a dead process, which died while it replayed it
+ *     4 crashed    it is in the list `<identity>.crashed` and is never replayed again
  *
  *     1 → 2  recipe_crashes_begin       2 → 1  recipe_crashes_end
  *     2 → 3  the process dies: its lock is gone
@@ -171,10 +171,10 @@ bool recipe_writer_discard(struct recipe_writer *writer);
  *     4 → 1  recipe_crashes_absolve: the program has made all of them itself
  *
  * The list also counts the processes that died so. A file from elsewhere may hold any number of
- * pipelines that kill: after the second death nothing is compiled ahead in a program any more
+ * pipelines that kill. So after the second death nothing is compiled ahead in a program any more
  * (recipe_crashes_are_many), until `warmpipe warm` has been through all of it in child processes
- * (recipe_crashes_change). Nor can a kill, or an _exit, be told from a crash: such deaths are
- * forgotten once the program has asked for each pipeline of the list, and lived. */
+ * (recipe_crashes_change). A kill, or an _exit, looks like a crash. So such deaths are forgotten
+ * once the program has asked for each pipeline of the list itself, and lived. */
 
 struct recipe_crashes;
 
@@ -197,42 +197,41 @@ void recipe_crashes_close(struct recipe_crashes *crashes);
 /* Whether the pipeline has crashed this driver. Thread-safe. */
 bool recipe_crashes_have(const struct recipe_crashes *crashes, struct digest pipeline);
 
-/* Whether any pipeline has, be it in a child process, or a process has died in a long one: those of
- * which nobody has measured here how long they take, since they come from elsewhere, are not
- * compiled ahead then. A driver may crash only sometimes at what it must not be given. Thread-safe.
- */
+/* Whether any pipeline has crashed this driver (in a child process, too), or a process has died in
+ * a long one. Then only pipelines whose compile time was measured here are compiled ahead, not
+ * those from elsewhere: a driver may crash only sometimes at what it must not be given.
+ * Thread-safe. */
 bool recipe_crashes_have_any(const struct recipe_crashes *crashes);
 
 /* The list, sorted; borrowed until recipe_crashes_close. */
 size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct digest **ret_list);
 
-/* Forgets the list and its deaths, if it holds none but these pipelines, and no process died in one
- * that took long, of which it is not known which it was. Once on each driver: a pipeline that kills
- * only ahead of the program would kill for ever. Waits at most 200 ms for the lock. */
+/* Forgets the list and its deaths, if it holds only these pipelines, and no process died in a long
+ * compile, whose pipeline is not known. Works once on each driver: a pipeline that kills only ahead
+ * of the program would otherwise kill for ever. Waits at most 200 ms for the lock. */
 void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
                             const struct digest *pipelines, size_t count);
 
-/* Whether two or more processes have died at what they replayed, since the recipes were gone
- * through the last time. Thread-safe. */
+/* Whether two or more processes have died while they replayed, since `warmpipe warm` last went
+ * through all recipes. Thread-safe. */
 bool recipe_crashes_are_many(const struct recipe_crashes *crashes);
 
-/* The same for who replays nothing. Writes down what dead processes left. */
+/* The same for a caller that replays nothing. Adds what dead processes left to the list. */
 bool recipe_crashes_are_many_of(const char *root, const char *app, struct digest identity);
 
-/* Adds a pipeline to the list: it has crashed the driver in a child process. NULL: each recipe of
- * the program was replayed so on this driver: the deaths count no more, and what has crashed stays
- * in the list. Waits at most 10 s for the lock. */
+/* Adds a pipeline to the list: it has crashed the driver in a child process. pipeline NULL: each
+ * recipe of the program was replayed so on this driver, so the deaths are set to 0; the list stays.
+ * Waits at most 10 s for the lock. */
 enum status recipe_crashes_change(const char *root, const char *app, struct digest identity,
                                   const struct digest *pipeline);
 
-/* The thread begins to replay the pipeline, and has survived it. A few system calls each, no more.
- * False: it could not be noted; do not replay. `thread` counts from 0. Thread-safe for different
- * threads. */
+/* The thread begins to replay the pipeline, and has survived it. A few system calls each. False: it
+ * could not be noted; do not replay. `thread` counts from 0. Thread-safe for different threads. */
 bool recipe_crashes_begin(struct recipe_crashes *crashes, unsigned thread, struct digest pipeline);
 void recipe_crashes_end(struct recipe_crashes *crashes, unsigned thread);
 
-/* It takes long, and is not begun again for that: whether the process dies of it or is ended by who
- * waits for it, it is not listed, but the death counts. */
+/* The replay takes long, and is not begun again for that reason. If the process dies now, of the
+ * pipeline or because a waiting user ends it, the pipeline is not listed, but the death counts. */
 void recipe_crashes_late(struct recipe_crashes *crashes, unsigned thread);
 
 #endif

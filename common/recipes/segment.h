@@ -134,7 +134,7 @@ struct recipe_use {
     bool saved;                /* that cache, or a later one that held it, was saved */
 };
 
-/* Whether no save has taken it up: the program was killed, say. */
+/* Whether no save has included it: the program was killed, for example. */
 static inline bool recipe_use_is_unsaved(const struct recipe_use *use)
 {
     return use->unsaved && !use->saved;
