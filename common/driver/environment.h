@@ -79,12 +79,12 @@ struct environment_commands {
     PFN_vkGetPhysicalDeviceFeatures2 get_features2;
 };
 
-/* Is told, once each, what a physical device lacks: the name of an extension or of a feature, or
- * words. The name is borrowed for the call. */
+/* Called once for each thing that a physical device lacks: the name of an extension or of a
+ * feature, or words. The name is borrowed during the call. */
 typedef void environment_tell(void *user, const char *name);
 
-/* Whether a physical device supports everything in the environment; tells what it lacks. Calls
- * Vulkan. */
+/* Whether a physical device supports everything in the environment; calls `tell` for what it lacks.
+ * Calls Vulkan. */
 bool environment_is_offered(const struct environment *environment,
                             const struct environment_commands *commands, VkPhysicalDevice device,
                             environment_tell *tell, void *user);

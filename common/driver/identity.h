@@ -76,31 +76,30 @@ bool identity_matches_blob(const struct driver_identity *identity, const void *b
  * False: it does not tell; *ret_key, a digest of the key, is untouched. */
 bool pipeline_key_query(PFN_vkGetDeviceProcAddr get, VkDevice device, struct digest *ret_key);
 
-/* What a recorded key is found by: the driver's identity, and the meaning of the environment
- * (environment_meaning). */
+/* The digest under which a key is recorded: of the driver's identity, and of the meaning of the
+ * environment (environment_meaning). */
 struct digest pipeline_key_device(struct digest identity, struct digest meaning);
 
-/* Settings of drivers that Vulkan does not know and that shape what they compile: variables of a
- * process (RADV_PERFTEST, for example), and the program's name, for which Mesa has options of its
- * own (driconf). No identity tells them, so a program's are kept (program.json), and `warmpipe
+/* Driver settings that Vulkan does not know and that change what a driver compiles: variables of a
+ * process (RADV_PERFTEST, for example), and the program's name, for which Mesa has special options
+ * (driconf). They are in no identity, so program.json keeps a program's settings, and `warmpipe
  * warm` replays its recipes with them (docs/decisions/0180).
  *
  * As text: "NAME=VALUE", a semicolon between two, in the order of the table; "": not known. */
 
 #define DRIVER_SETTINGS_SIZE 512 /* with the 0 at its end */
 
-/* Those of this process; "" where they cannot be told: one is too long, or has a character that
- * ends a text. Thread-safe, as long as nobody changes the environment. */
+/* Writes the settings of this process; "" if they cannot be written: one is too long, or has a
+ * separator character. Thread-safe, as long as nobody changes the environment. */
 void driver_settings_of_process(char ret_text[DRIVER_SETTINGS_SIZE]);
 
-/* Whether those of this process are others than those of the text, which may hold anything. ""
+/* Whether the settings of this process differ from those of the text, which may hold anything. ""
  * differs from nothing. */
 bool driver_settings_differ(const char *text);
 
-/* Makes those of the text this process's own, the name too; variables that the text does not name
- * are removed. Of "" a no-op. Names that are not in the table are passed over. One thread alone,
- * before it loads a driver: some
- * read their settings but once. */
+/* Makes the settings of the text this process's own, the name included; variables that the text
+ * does not name are removed. "" is a no-op. Unknown names are ignored. Call it with one thread,
+ * before a driver is loaded: some drivers read their settings only once. */
 void driver_settings_use(const char *text);
 
 #endif

@@ -26,7 +26,7 @@ struct policy {
     bool strict;                     /* no cache for a call with an unknown struct */
     bool snapshot_at_exit;           /* an atexit handler may still call the driver */
     bool pipeline_key;               /* ask for the device's global pipeline key */
-    bool count_costs;                /* do without what takes the driver too long */
+    bool count_costs;                /* do without calls that take the driver too long */
     uint64_t max_blob;               /* bytes */
     char rule[POLICY_ID_SIZE];       /* id of the rule that applied, "default" if none; if several,
                                         the user's last, else the table's first */

@@ -103,11 +103,11 @@ bool replay_is_refusal(enum replay_outcome outcome);
 /* "compiled", "hit", "missing" …: stable identifiers. Static storage. */
 const char *replay_outcome_id(enum replay_outcome outcome);
 
-/* Whether a driver may see a recipe: what Vulkan has a program promise, and a driver trusts. Forms
- * and code whose digests are right may still come from a hostile file, and a driver that gets them
- * may crash. Everything that can be checked without a driver is, before it sees any of it: stages,
- * entry points, specialization constants, the code's interface against the layouts, push constant
- * ranges, sizes. It is less than full validation: what passes may still crash (recipes.h counts).
+/* Whether a driver may see a recipe: whether it keeps those of Vulkan's rules on which a driver
+ * relies. Forms and code with correct digests may still come from a hostile file, and crash a
+ * driver. Everything that can be checked without a driver is checked before: stages, entry points,
+ * specialization constants, the code's interface against the layouts, push constant ranges, sizes.
+ * It is less than full validation: what passes may still crash (recipes.h counts that).
  *
  * Belongs to one thread. No I/O, no call of Vulkan. */
 
@@ -146,8 +146,8 @@ struct replay_limits {
     uint32_t max_viewports;
     uint32_t max_color_attachments;
     VkSampleCountFlags sample_counts;   /* of any kind of attachment or of none */
-    uint32_t max_samplers;              /* that may live at once; of them, */
-    uint32_t max_border_color_samplers; /* those with a custom border color */
+    uint32_t max_samplers;              /* that may live at once; of these, ... */
+    uint32_t max_border_color_samplers; /* ... those with a custom border color */
 };
 
 /* Queries a device; api_version is the instance's. Below Vulkan 1.1 get_properties2 may be NULL,
@@ -157,8 +157,9 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
                          PFN_vkGetPhysicalDeviceProperties2 get_properties2, uint32_t api_version,
                          VkPhysicalDevice device, struct replay_limits *ret_limits);
 
-/* The limits of one of `replays` that share a device, less what may live at once: of that all of
- * them together take a quarter, for the program needs the rest; each at least one. */
+/* The limits of one of `replays` that share a device. Limits on how many objects may live at once
+ * are divided: all replays together take a quarter, because the program needs the rest; each gets
+ * at least one. */
 struct replay_limits replay_limits_share(const struct replay_limits *limits, unsigned replays);
 
 /* The functions below give the name of a limit that is exceeded, as Vulkan calls it (static

@@ -59,9 +59,9 @@ const char *config_environment(const char *name);
  * is read or written). Free *ret_config with config_free. Thread-safe if `lookup` is. */
 void config_read(config_lookup_fn lookup, struct config *ret_config);
 
-/* Whether this process is root's by sudo (SUDO_UID of `lookup`), and the folder the caller's: what
- * root makes in it, the caller's own programs cannot use. False where `path` is NULL or not there.
- * Thread-safe if `lookup` is. */
+/* Whether this process is root by sudo (SUDO_UID of `lookup`), and the folder belongs to the
+ * calling user: that user's own programs could not use what root makes in it. False if `path` is
+ * NULL or missing. Thread-safe if `lookup` is. */
 bool config_is_of_sudo_caller(config_lookup_fn lookup, const char *path);
 
 /* Takes one setting of the program itself; the key is that of a settings file without its prefix
@@ -115,7 +115,7 @@ struct setting {
     enum setting_kind kind;
     enum setting_from from;
     char key[16];  /* in a settings file, behind the layer's prefix */
-    char name[24]; /* in place, as the key: a pointer would be bound at every start */
+    char name[24]; /* an array, as the key: a pointer would be relocated at every start */
     const char *values;
     const char *fallback;
     /* Reads a value. False, and the config unchanged: it is not valid. */

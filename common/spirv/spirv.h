@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a SPIR-V module says of itself: its instructions, what defines an id, decorations, entry
- * points. A reader for recipes, which may come from a hostile file: nothing outside the code is
- * read, and time and memory are in proportion to its size (memory also to its bound of ids, which
- * is limited). It is no validator; `warmpipe import` has SPIRV-Tools for that. Only the layout of
- * instructions is checked, and that the module is one for Vulkan.
+/* What a SPIR-V module says about itself: its instructions, what defines an id, decorations, entry
+ * points. A reader for recipes, which may come from a hostile file: it reads nothing outside the
+ * code, and takes time and memory in proportion to its size (memory also to its bound of ids, which
+ * is limited). It is no validator; `warmpipe import` has SPIRV-Tools for that. It checks only the
+ * layout of instructions, and that the module is one for Vulkan.
  *
  * No I/O. Thread-safe for different modules. */
 #ifndef WARMPIPE_SPIRV_SPIRV_H
@@ -193,7 +193,7 @@ bool spirv_workgroup_size(const void *code, size_t size, const char *name,
 bool spirv_workgroup_is_nothing(const struct spirv_module *module, uint32_t entry,
                                 const VkSpecializationInfo *specialization);
 
-/* What can be said of layouts and stages without their code. Pure functions; thread-safe. */
+/* Checks of layouts and stages that need no code. Pure functions; thread-safe. */
 
 /* Whether each binding has a number of its own
  * (VUID-VkDescriptorSetLayoutCreateInfo-binding-00279) and flags if any has
