@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Files that may be caches. Thread-safe. */
+/* Files that may be cache files. Thread-safe. */
 #ifndef WARMPIPE_TOOLS_CACHES_CACHE_FILE_H
 #define WARMPIPE_TOOLS_CACHES_CACHE_FILE_H
 
@@ -12,7 +12,7 @@
 /* Whether a file has a name of ours: <identity>.wpcache, <identity>.<number>.part. */
 bool cache_file_has_our_name(const char *name);
 
-/* Whether these first bytes of a file are those of one of ours. */
+/* Whether a file's first bytes are those of one of our files. */
 bool cache_file_has_our_magic(const void *data, size_t size);
 
 struct cache_file {
@@ -21,9 +21,9 @@ struct cache_file {
     struct envelope envelope;
 };
 
-/* Makes every check that the layer makes: who may write the file, its content, and that its name is
- * that of the driver and device in it (`renamed` if not). Reads the file in pieces. More than 1 GiB
- * is too_large: no driver's policy allows that. */
+/* Makes every check that the layer makes: who may write the file, its content, and that its name
+ * fits the driver and device in it (`renamed` if not). Reads the file in pieces. too_large: more
+ * than 1 GiB, which no driver's policy allows. */
 enum status cache_file_check(int directory_fd, const char *name, struct cache_file *ret_file);
 
 #endif
