@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The results of a verb, as text for people or as one JSON document. Both come from the same calls,
- * so they cannot disagree: each call gives one field. Its key is the JSON name and, with spaces for
- * underscores, the label. In text a group is indented under its label, a row is one line of values
- * without labels, the items of a list have an empty line between them, and the rows of a table are
- * columns under a line of headings, with an empty line around it; of an empty table there is
- * nothing.
+ * so they cannot disagree: each call writes one field. Its key is the JSON name and, with spaces
+ * for underscores, the label. In text:
+ *   - a group is indented under its label;
+ *   - a row is one line of values without labels;
+ *   - the items of a list have an empty line between them;
+ *   - the rows of a table are columns under a line of headings, with an empty line around the
+ *     table; an empty table shows nothing.
+ *
+ * Calling sequence:
  *
  *     output_begin
  *     output_text, output_number, output_size, output_hex … between output_open and output_close
  *     output_end                                            → the verb's exit status
  *
- * Text is written as it comes, JSON at the end. Results go to standard output, messages to standard
+ * Text is written at once, JSON at the end. Results go to standard output, messages to standard
  * error. A reader that closes its pipe is no error: the verb goes on for its exit status. Not
  * thread-safe. */
 #ifndef WARMPIPE_TOOLS_CLI_OUTPUT_H
@@ -60,19 +64,19 @@ struct output {
 
 void output_begin(struct output *output, bool json);
 
-/* Ends the document; a JSON document of EXIT_USAGE says in "error" what was the last message, and
- * one of EXIT_FINDING what output_note_error has noted. Gives `status`, or EXIT_USAGE after a
- * message if standard output could not be written (a closed pipe excepted) or memory was out. */
+/* Ends the document. The "error" of a JSON document has the last message for EXIT_USAGE, and what
+ * output_note_error has noted for EXIT_FINDING. Returns `status`, or EXIT_USAGE after a message if
+ * standard output could not be written (a closed pipe excepted) or memory was out. */
 int output_end(struct output *output, int status);
 
 void output_open(struct output *output, const char *key, enum output_shape shape);
 void output_close(struct output *output);
 
-/* Text shows control characters, and bytes that are not UTF-8, as \xNN: what
- * stands in a file must not steer a terminal. */
+/* Text shows control characters, and bytes that are not UTF-8, as \xNN, so that no file can control
+ * a terminal. */
 void output_text(struct output *output, const char *key, const char *text);
 
-/* The same of several lines, which stand by themselves, without the key. */
+/* The same for several lines, which are printed without the key. */
 void output_lines(struct output *output, const char *key, const char *text);
 
 /* The last field of a row. Text: on a line of its own, indented. */
@@ -89,7 +93,7 @@ void output_size(struct output *output, const char *key, uint64_t bytes);
 /* Part of a whole. Text: with its percentage, "12 (4.0%)"; JSON: the part alone. */
 void output_part(struct output *output, const char *key, uint64_t part, uint64_t whole);
 
-/* A number that nobody knows. Text: "unknown"; JSON: 0. */
+/* An unknown number. Text: "unknown"; JSON: 0. */
 void output_unknown(struct output *output, const char *key);
 
 /* Text: "1.5 s". JSON: nanoseconds, "_ns" appended to the key. */
@@ -107,24 +111,24 @@ void output_digest(struct output *output, const char *key, struct digest digest)
 /* "2026-08-21T13:27:35Z" in both. */
 void output_time(struct output *output, const char *key, uint64_t seconds_since_epoch);
 
-/* Where no result was written, a document on standard output that has the error alone:
- * {"error":"list: cannot open '/nowhere': No such file or directory"}. */
+/* If no result was written: prints a JSON document with the error alone: {"error":"list: cannot
+ * open '/nowhere': No such file or directory"}. */
 void output_failure(void);
 
-/* The last message is a failure that the document of EXIT_FINDING has to name. */
+/* The last message is a failure that a document of EXIT_FINDING must name. */
 void output_note_error(void);
 
-/* To be called once, before a fork: "error" is then also what child processes say. */
+/* Call it once, before a fork: "error" then also includes messages of child processes. */
 void output_share_messages(void);
 
-/* The verb's name, borrowed, begins each message from now on. */
+/* Sets the verb's name, borrowed, with which each message begins from now on. */
 void output_begin_messages(const char *verb);
 
 /* One line on standard error, "warmpipe: VERB: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Such a line that ends in why: "'NAME'", and ": text of the reason (its id)" behind that; format
- * NULL: the reason alone. */
+/* Prints such a line that ends in the reason: "'NAME'", then ": text of the reason (its id)";
+ * format NULL: the reason alone. */
 void output_reason(enum status reason, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -145,7 +149,7 @@ bool output_is_one_file(const char *a, const char *b);
  * to. A reader that closes its pipe early is no error. False after a message. */
 bool output_file_write(const char *path, const struct iovec *parts, int count);
 
-/* The same for what is no link, with this mode: programs may have the old file open. */
+/* The same for a path that is no link, with this mode; programs may have the old file open. */
 bool output_file_replace(const char *path, mode_t mode, const struct iovec *parts, int count);
 
 /* Reads a regular file of any owner, of at most `limit` bytes, into memory that is to be freed.
@@ -169,16 +173,16 @@ void output_put_spaces(struct bytes *out, size_t count);
 /* A key as people read it: with spaces for underscores. */
 void output_put_words(struct bytes *out, const char *key);
 
-/* What a verb does, and how far it is, on a terminal (progress.c): one line on standard error that
- * begins after two seconds, is drawn again four times a second, and goes away before anything else
- * is written.
+/* Progress on a terminal (progress.c): one line on standard error that says what a verb does, and
+ * how far it is. It appears after two seconds, is redrawn four times a second, and is removed
+ * before anything else is written.
  *
  *     progress_begin → progress_add … progress_hide (by output.c, before each text) → progress_end
  *
- * Elsewhere than on a terminal all of it does nothing. progress_begin and progress_end belong to
- * one thread, once in a process; the others are thread-safe. A child of a fork shows nothing. */
+ * Without a terminal these functions do nothing. progress_begin and progress_end belong to one
+ * thread, once in a process; the others are thread-safe. A child of a fork shows nothing. */
 
-/* Both texts are borrowed until progress_end. Starts a thread; where none can be had, nothing is
+/* Both texts are borrowed until progress_end. Starts a thread; if none can be made, nothing is
  * shown. */
 void progress_begin(const char *verb, const char *doing);
 

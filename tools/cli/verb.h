@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A verb of the tool: the parser, `--help`, the manual pages and the list of verbs read this. And
- * the command line, parsed by the table of a verb, and what the environment adds to it (options.c):
- * thread-safe as far as the environment is not changed meanwhile. */
+/* A verb of the tool, read by the parser, `--help`, the manual pages and the list of verbs. Also
+ * the command line, parsed by the table of a verb, and values from the environment (options.c).
+ * Thread-safe as long as the environment does not change. */
 #ifndef WARMPIPE_TOOLS_CLI_VERB_H
 #define WARMPIPE_TOOLS_CLI_VERB_H
 
@@ -59,18 +59,19 @@ typedef int verb_work(const struct arguments *arguments, const char *root,
 
 struct verb {
     const char *name;
-    const char *summary;     /* one line */
-    const char *doing;       /* what a terminal is told after two seconds; NULL: nothing, or more */
-    const char *operands;    /* as the usage line shows them; NULL: none */
-    const char *description; /* for --help; the whole page fits 80 columns by 24 lines */
+    const char *summary; /* one line */
+    const char
+        *doing; /* shown on a terminal after two seconds; NULL: nothing, or the verb shows more */
+    const char *operands;              /* as the usage line shows them; NULL: none */
+    const char *description;           /* for --help; the whole page fits 80 columns by 24 lines */
     const struct option_spec *options; /* ends with a NULL name; --help and -v are added to them */
     int min_operands;
     int max_operands;     /* INT_MAX: any number */
     const char *repeated; /* name of the option that may be repeated; NULL: none */
     bool runs_program;    /* the operands are a command line, so the first one ends the options */
     int (*run)(const struct arguments *arguments); /* gives the exit status; NULL: */
-    verb_work *programs;                           /* this gets what --app and --dir name */
-    bool tells_obstacles; /* and what stands in the place of a program's folder (inventory.h) */
+    verb_work *programs;  /* this is called with the programs of --app and --dir */
+    bool tells_obstacles; /* also with obstacles in place of a program's folder (inventory.h) */
 };
 
 /* All verbs, in the order of `warmpipe --help`. */
@@ -101,18 +102,17 @@ void options_print_help(const struct verb *verb);
 /* The value of an environment variable; `otherwise` if it is unset or empty. Borrowed. */
 const char *options_variable(const char *name, const char *otherwise);
 
-/* A base directory of the XDG specification: what the variable says, if that is an absolute path,
- * else `in_home` below HOME, if that is there: it is not for us to make. To be freed; NULL: there
- * is none. */
+/* A base directory of the XDG specification: the variable's value, if that is an absolute path,
+ * else `in_home` below HOME, if HOME exists (we do not make it). To be freed; NULL: there is none.
+ */
 char *options_base(const char *variable, const char *in_home);
 
 /* "500ms", "2s", "5m", "24h", "30d", in milliseconds. False after a message. */
 bool options_duration(const char *text, uint64_t *ret_ms);
 
-/* The one of `count` names that is nearest to `word`, the first of several; NULL: none is within
- * two edits. An edit is a character more, less or changed, or two neighbours swapped; case is
- * ignored.
- */
+/* Returns the one of `count` names that is nearest to `word`, the first of several; NULL: none is
+ * within two edits. An edit is an added, removed or changed character, or two neighbours swapped;
+ * case is ignored. */
 const char *options_nearest(const char *word, const char *const *names, size_t count);
 
 #endif
