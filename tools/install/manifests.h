@@ -22,8 +22,8 @@
  * tree, under the same prefix once installed. To be freed; NULL: there is none. */
 char *layer_data_directory(void);
 
-/* The library where the install step puts it, as far from this program. To be freed; NULL: it is
- * not there. */
+/* The library in the place that the install step gives it, relative to this program. To be freed;
+ * NULL: it is not there. */
 char *layer_installed_library(void);
 
 /* The library_path of a manifest's text, made absolute where it is relative to the manifest at
