@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The parts of `warmpipe doctor`. Each part checks one thing and tells what it finds. From bottom
- * to top: findings.c, vulkan_probe.c; storage.c, variables.c, loader.c; driver_cache.c,
+/* The parts of `warmpipe doctor`. Each part checks one thing and reports what it finds. Files from
+ * bottom to top: findings.c, vulkan_probe.c; storage.c, variables.c, loader.c; driver_cache.c,
  * which uses storage.c; probes.c; cmd_doctor.c, which calls all. Single-threaded. */
 #ifndef WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
 #define WARMPIPE_TOOLS_DOCTOR_DOCTOR_H
@@ -24,11 +24,11 @@ struct doctor {
     struct output output;
     const struct config *config;
     unsigned told[VERDICT_COUNT];
-    bool mesa_told; /* the driver's own cache is told once, however many devices use it */
+    bool mesa_told; /* the driver's own cache is reported once, however many devices use it */
     bool nvidia_told;
 };
 
-/* Tells one finding. advice NULL: there is nothing to do about it. */
+/* Reports one finding. advice NULL: there is nothing to do about it. */
 void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check, const char *advice,
                  const char *format, ...) __attribute__((format(printf, 5, 6)));
 
@@ -47,7 +47,7 @@ struct child_end doctor_try(void (*work)(void *answer, const void *task), const 
 /* How long a child process may take, seconds. */
 #define DOCTOR_CHILD_SECONDS 60
 
-/* Whether a child has not answered; tells that as a problem: "a process that DOING dies". */
+/* Whether a child has not answered; reports that as a problem: "a process that DOING dies". */
 bool doctor_child_died(struct doctor *doctor, const char *check, struct child_end end,
                        const char *doing);
 
@@ -103,30 +103,30 @@ void doctor_check_processes(struct doctor *doctor);
 /* Checks the variables of warmpipe, and those by which the loader finds layers and drivers. */
 void doctor_check_variables(struct doctor *doctor);
 
-/* Tries what the driver of the device of this index does with its pipeline caches, without the
- * layer: compute and graphics pipelines, what it says of hits, the sizes of its data, and, if
- * may_merge, merges. False: its data cannot be kept, or is of no use. */
+/* Tests the driver's pipeline caches on the device of this index, without the layer: compute and
+ * graphics pipelines, feedback about hits, the sizes of its data, and, if may_merge, merges. False:
+ * its data cannot be kept, or is of no use. */
 bool doctor_check_driver(struct doctor *doctor, uint32_t index, bool may_merge);
 
 /* Two starts under the layer: the second must load what the first saved. */
 void doctor_check_layer_starts(struct doctor *doctor, uint32_t index);
 
-/* Checks the shader cache that the device's driver keeps on disk by itself: whether it is on, has a
- * place and room, and outlives a container. */
+/* Checks the shader cache that the device's driver itself keeps on disk: whether it is on, has a
+ * folder and room, and outlives a container. */
 void doctor_check_driver_cache(struct doctor *doctor, const struct driver_identity *identity);
 
 /* Checks the directory of the caches: permissions, space, contents. */
 void doctor_check_storage(struct doctor *doctor);
 
-/* Tells of each program of which nothing is compiled ahead on this driver any more, for processes
- * died of that. */
+/* Reports each program for which nothing is compiled ahead on this driver any more, because
+ * processes died of that. */
 void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *identity);
 
 /* `path` shortened to its nearest parent that exists, or as it is. To be freed; NULL: no memory. */
 char *doctor_nearest_folder(const char *path);
 
-/* Whether this process runs in a container, and `path`, or its nearest parent that exists, is lost
- * with it. */
+/* Whether this process runs in a container, and `path`, or its nearest existing parent, is lost
+ * with the container. */
 bool doctor_dies_with_container(const char *path);
 
 #endif
