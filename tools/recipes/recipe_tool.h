@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the verbs about recipes share. A failure is told by a message. Belongs to one thread. */
+/* Functions that the verbs about recipes share. They report failures by messages. Belongs to one
+ * thread. */
 #ifndef WARMPIPE_TOOLS_RECIPES_RECIPE_TOOL_H
 #define WARMPIPE_TOOLS_RECIPES_RECIPE_TOOL_H
 
@@ -18,23 +19,23 @@
 /* What a verb does for one program; gives the exit status. */
 typedef int recipe_tool_work(const struct arguments *arguments, const char *root, const char *app);
 
-/* Does the work in a root, for the program that --app names, or without that for the only program
- * in the root. Frees the root. The exit status; 2 after a message, or if the root is NULL. */
+/* Does the work in a root, for the program that --app names, or otherwise for the only program in
+ * the root. Frees the root. Returns the exit status; 2 after a message, or if the root is NULL. */
 int recipe_tool_run(const struct arguments *arguments, char *owned_root, recipe_tool_work *work);
 
-/* Reads a recipe file into memory; "-": standard input, to its end. False after a message. One that
- * was cut has a damaged record, and a message tells so. */
+/* Reads a recipe file into memory; "-": standard input, to its end. False after a message. If the
+ * file was cut, it has a damaged record, and a message says so. */
 bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment);
 
-/* Whether a file that was handed on lacks its end: it ends within a record. False for a name that a
- * program's own segment has, whose last write may rightly be cut short. All of the segment's data
- * is in memory. */
+/* Whether a file from elsewhere lacks its end: it ends within a record. False for the name of a
+ * program's own segment, whose last write may be cut short. All of the segment's data is in memory.
+ */
 bool recipe_tool_is_cut(const char *path, const struct recipe_segment *segment);
 
 /* Prints the message that a file is cut. */
 void recipe_tool_tell_cut(const char *path);
 
-/* Opens all segments of the program, also those of running processes, for a merge into something
+/* Opens all segments of the program, also those of running processes, to merge them into something
  * new: none is marked as staying. Nobody compacts them until the sources are closed. no_file: there
  * are no recipes; locked: a compaction took more than ten seconds. The caller closes the folder
  * (-1: not opened) and the sources in any case. */
@@ -58,7 +59,7 @@ uint8_t *recipe_tool_join(const struct recipe_merged *merged);
 /* Prints a message if so many records of this file or folder are damaged; none if 0. */
 void recipe_tool_name_damage(const char *path, uint64_t records);
 
-/* Shows what was taken, and what was not, as fields of the open item. */
+/* Shows what was taken and what was not, as fields of the open item. */
 void recipe_tool_show(struct output *output, const struct recipe_merged *merged);
 
 /* Whether something was left out. */
@@ -94,10 +95,10 @@ struct verify_recipes *verify_recipes_open(int directory_fd, const char *only);
 /* NULL is a no-op. */
 void verify_recipes_close(struct verify_recipes *recipes);
 
-/* Checks a file that is to be judged: owner, mode and header; every record; every SPIR-V module,
- * form and environment; that its pipelines are complete, with what lies beside it, and sound. The
- * worst finding: truncated (recipe_tool_is_cut), bad_record, refused_record, incomplete_recipe, or
- * why the file cannot be read at all. */
+/* Checks a file: owner, mode and header; every record; every SPIR-V module, form and environment;
+ * that its pipelines are complete, together with the files beside it, and sound. Returns the worst
+ * finding: truncated (recipe_tool_is_cut), bad_record, refused_record, incomplete_recipe, or why
+ * the file cannot be read at all. */
 enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
                                  struct recipe_merge_counts *ret_counts);
 
@@ -109,19 +110,19 @@ bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size);
 /* The kind of pipeline that a canonical form describes, in words. Thread-safe. */
 const char *inspect_recipes_kind(const void *form, size_t size);
 
-/* Shows the file that the operand names, or what --spirv or --pipeline chooses of it. Takes the
- * malloc'ed data over. The exit status. */
+/* Shows the file that the operand names, or the part of it that --spirv or --pipeline chooses.
+ * Takes over the malloc'ed data. Returns the exit status. */
 int inspect_recipes(uint8_t *data, size_t size, const struct arguments *arguments);
 
-/* Whether the content of a recipe may be used: SPIR-V is validated by SPIRV-Tools, forms and
- * environments are decoded, and of pipelines form, code and layouts must fit each other
+/* Checks whether the content of a recipe may be used: SPIRV-Tools validate SPIR-V, forms and
+ * environments are decoded, and a pipeline's form, code and layouts must fit each other
  * (replay/replay.h). Digests are checked before, and references after (recipes/merge.h). */
 
 /* SPIR-V, as SPIRV-Tools reads it: whether it is valid, and its text. */
 struct spirv_validator;
 
 /* A validator with the rules of Vulkan 1.3 and every layout and operand that a feature may allow:
- * whether the features are enabled is for the device to say. NULL: out of memory. */
+ * the device decides whether the features are enabled. NULL: out of memory. */
 struct spirv_validator *spirv_validator_new(void);
 
 /* NULL is a no-op. */
@@ -161,7 +162,7 @@ bool recipe_judge_accepts(void *judge, const struct recipe_record *record);
 bool recipe_judge_accepts_pipeline(void *judge, const struct recipe_graph *graph,
                                    struct digest pipeline);
 
-/* What a merge takes that the judge, which is borrowed, accepts; no more than max_size bytes. The
+/* Limits for a merge of what the judge accepts, at most max_size bytes. The judge is borrowed. The
  * bytes of the merged records must live until the judge is freed. */
 struct recipe_merge_limits recipe_judge_limits(struct recipe_judge *judge, uint64_t max_size);
 
