@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* This side of a remote: what the caches' root has of one program and driver, and what this machine
- * remembers of the remote (state.c). */
+/* The local side of a remote: what the caches' root has of one program and driver, and what this
+ * machine remembers of the remote (state.c). */
 #ifndef WARMPIPE_TOOLS_REMOTE_LOCAL_H
 #define WARMPIPE_TOOLS_REMOTE_LOCAL_H
 
@@ -40,14 +40,14 @@ bool local_exists(const char *root, const char *app, const char *identity_hex);
 /* How many parts lie beside the file, for the next save to merge. */
 size_t local_count_parts(const char *root, const char *app, const char *identity_hex);
 
-/* What came from the remote with what lies in quarantine, or else that itself: names of payloads, a
- * newline behind each. Freed with bytes_free. */
+/* The payloads in quarantine, as names with a newline after each: those that came from the remote,
+ * or else the quarantined file's own. Freed with bytes_free. */
 void local_quarantined(const char *root, const char *app, const char *identity_hex,
                        struct bytes *ret_names);
 
-/* Takes a file from elsewhere: every check of the envelope, this very identity and payload; then
- * the store writes it, in place of no file or as a part beside one. Where the file or a part holds
- * the same already, there is nothing to do. */
+/* Stores a file from elsewhere. Checks the envelope completely, and that it has this very identity
+ * and payload. The store then writes it as the cache file, or as a part if there is one. Does
+ * nothing if the file or a part already holds the same. */
 enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size);
 
@@ -61,62 +61,62 @@ struct local_identities {
 
 bool local_identities_have(const struct local_identities *identities, const char *hex);
 
-/* Adds one that is not yet there; where there is no room, nothing. */
+/* Adds an identity that is not there yet; does nothing if there is no room. */
 void local_identities_add(struct local_identities *identities, const char *hex);
 
-/* Seconds for which a wish counts. */
+/* Seconds for which a .wanted file counts. */
 #define LOCAL_WANTED_S (30 * 24 * 3600)
 
-/* Adds those that programs of the folder have looked for in the last age_s seconds and not found
- * (<identity>.wanted). */
+/* Adds the identities that programs of the folder have looked for and not found in the last age_s
+ * seconds (<identity>.wanted). */
 void local_identities_add_wanted(const char *root, const char *app, time_t age_s,
                                  struct local_identities *identities);
 
-/* Puts the file in quarantine as the cache file of its identity, if it still has this generation,
- * with the note beside it, and forgets the deaths that `folder` tells of it. */
+/* Moves the file to quarantine as the cache file of its identity, if it still has this generation,
+ * with the note beside it, and forgets its deaths in `folder`. */
 enum status local_put_away(const char *root, const char *app, const struct local_blob *blob,
                            const struct marker_folder *folder, const struct bytes *note);
 
 /* What this machine remembers of a remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>:
- * of each head the highest serial that it has seen, which payloads it has taken into which root,
- * which have killed a program here, and how often. Losing that is safe: an old head may then be
- * accepted, and parts are pulled again. Processes may use it at once: no serial goes back, and no
- * death is lost. */
+ * the highest serial that it has seen of each head; the payloads that it has taken into each root;
+ * which payloads have killed a program here, and how often. Losing that is safe: an old head may
+ * then be accepted, and parts are pulled again. Processes may use it at once: no serial goes back,
+ * and no death is lost. */
 struct state {
     char *folder;      /* of all remotes; NULL: nothing is remembered */
-    char url_hex[17];  /* names this one's in it */
+    char url_hex[17];  /* the name of this remote's folder in it */
     char *root;        /* of the caches; NULL: none */
     char root_hex[17]; /* names it */
 };
 
-/* `url` as it was given; `folder` in place of $XDG_STATE_HOME/warmpipe, or NULL. Freed with
- * state_free. Nothing is made on disk. */
+/* `url` as it was given; `folder` replaces $XDG_STATE_HOME/warmpipe, or is NULL. Freed with
+ * state_free. Makes nothing on disk. */
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state);
 void state_free(struct state *state);
 
-/* The highest serial that was seen of this head; 0: none. */
+/* Returns the highest serial seen of this head; 0: none. */
 uint64_t state_serial(const struct state *state, const char *path);
 
-/* Remembers it if it is higher. */
+/* Remembers the serial if it is higher. */
 void state_see_serial(const struct state *state, const char *path, uint64_t serial);
 
-/* The payloads of this head that were taken into the root: names, a newline behind each. None where
- * the program's folder is another one by now. Freed with bytes_free. */
+/* The payloads of this head that were taken into the root: names, with a newline after each. Empty
+ * if the program's folder has been made anew since. Freed with bytes_free. */
 void state_taken(const struct state *state, const char *path, struct bytes *ret_names);
 void state_set_taken(const struct state *state, const char *path, struct bytes *names);
 
-/* The payloads of this head that have killed a program of this machine, in the same form. */
+/* The payloads of this head that have killed a program on this machine, in the same form. */
 void state_bad(const struct state *state, const char *path, struct bytes *ret_names);
 void state_add_bad(const struct state *state, const char *path, const struct bytes *payloads,
                    unsigned deaths);
 
-/* Forgets how often, and all of them but those named. */
+/* Forgets the number of deaths, and all payloads except those in `but`. */
 void state_forget_bad(const struct state *state, const char *path, const struct bytes *but);
 
-/* How often a program of this machine died of what this head lists, all payloads together. */
+/* How often a program on this machine has died of what this head lists, all payloads together. */
 uint64_t state_deaths(const struct state *state, const char *path);
 
-/* Whether a name, which need not end in a zero, is among them. */
+/* Whether a name, which need not end in a zero, is in `names`. _add: adds one. */
 bool state_has(const struct bytes *names, const char *name);
 void state_add(struct bytes *names, const char *name);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A remote as the verbs use it: an engine, the keys that are trusted, the key that signs, and what
- * is remembered of it. Nothing that a head or an object says is used before its signature and
- * digest are checked. Belongs to one thread. */
+/* A remote as the verbs use it: an engine, the trusted keys, the signing key, and what is
+ * remembered. Nothing in a head or an object is used before its signature and digest are checked.
+ * Belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_REMOTE_H
 #define WARMPIPE_TOOLS_REMOTE_REMOTE_H
 
@@ -23,18 +23,18 @@ struct remote_options {
     const char *url;        /* NULL: WARMPIPE_REMOTE */
     const char *public_key; /* file; NULL: WARMPIPE_REMOTE_KEY, else the folder of trusted keys */
     const char *secret_key; /* file; NULL: nothing can be written */
-    bool insecure;          /* heads are taken whoever has signed them */
+    bool insecure;          /* heads are accepted whoever has signed them */
     bool single_writer;     /* nobody else writes: conditions need not work */
-    bool forget;            /* what has killed a program of this machine is forgotten */
-    bool replace;           /* heads that cannot be trusted are overwritten */
+    bool forget;            /* forget what has killed a program on this machine */
+    bool replace;           /* overwrite heads that are not trusted */
     const char *root;       /* of the caches; NULL: none */
-    const char *state;      /* folder of what is remembered; NULL: state_open says which */
+    const char *state;      /* folder of the remembered state; NULL: state_open chooses it */
     uint64_t min_serial;    /* older heads are refused; 0: none is too old */
     uint64_t max_age_s;     /* heads made longer ago are refused; 0: none is */
 };
 
-/* What the command line of a verb says of its remote, by the names of its options; texts are
- * borrowed. False after a message. */
+/* Reads the remote's options from the command line, by their names; texts are borrowed. False after
+ * a message. */
 bool remote_options_read(const struct arguments *arguments, struct remote_options *ret_options);
 
 struct remote {
@@ -42,14 +42,14 @@ struct remote {
     char name[URL_SIZE * 2]; /* the URL without secrets */
     struct engine *engine;
     struct fetch *ahead;   /* of object_ahead; NULL: nothing is fetched ahead */
-    bool conditions_known; /* they were tried, and work */
+    bool conditions_known; /* conditional writes were tried, and work */
     struct minisign_keys keys;
     struct state state;
-    bool failed;      /* something was refused or could not be had */
-    enum status gone; /* not ok: it does not answer, or not as a remote; nothing more is asked */
-    enum status already_told; /* another process has said that it is gone because of this */
+    bool failed;      /* something was refused or missing */
+    enum status gone; /* not ok: it does not answer, or not as a remote; it is not asked any more */
+    enum status already_told; /* the reason that another process has already reported */
     bool is_unmade_told;      /* remote_tell_unmade has */
-    uint64_t lost;            /* of heads that were seen before and are not there: a sum */
+    uint64_t lost;            /* a digest of heads that were seen before and are missing */
 };
 
 /* Reads the keys and opens the engine; the texts of the options are borrowed. False after a
@@ -57,17 +57,19 @@ struct remote {
 bool remote_open(const struct remote_options *options, struct remote *ret_remote);
 void remote_close(struct remote *remote);
 
-/* Asks for a value, which need not be there. STATUS_ok: it answers, after *ret_ns nanoseconds. */
+/* Asks for a value, which may be missing. STATUS_ok: the remote answers, after *ret_ns nanoseconds.
+ */
 enum status remote_reach(struct remote *remote, uint64_t *ret_ns);
 
-/* One line that names the path and why, unless it is already told, and notes the failure. */
+/* Prints one line with the path and the reason, unless it was already printed, and notes the
+ * failure. */
 void remote_complain(struct remote *remote, const char *path, enum status reason);
 
 /* Notes the failure that the last message told of. */
 void remote_note_failure(struct remote *remote);
 
-/* One line, once, where nothing was found because nobody has ever pushed there: that is no failure,
- * but the URL may be wrong. */
+/* Prints one line, once, if nothing was found because nobody has ever pushed there: that is no
+ * failure, but the URL may be wrong. */
 void remote_tell_unmade(struct remote *remote);
 
 /* Reads a head and checks signature, trusted comment, program, identity, serial and age. no_file:
@@ -81,10 +83,10 @@ enum status remote_get_head(struct remote *remote, const char *program, const ch
 /* Whether heads may be replaced: with single_writer always, else as remote_try_conditions says. */
 enum status remote_may_swap(struct remote *remote);
 
-/* Counts the serial up, signs, and replaces `old` (empty: there is none yet). The serial of the
- * first head of a place, and of one that replaces what is not trusted, is the time, which is
- * higher than what was counted (decision 0343). remote_conflict: another was first.
- * remote_no_conditions: the server would not have told. */
+/* Raises the serial, signs, and replaces `old` (empty: there is none yet). The first head of a
+ * place, and one that replaces an untrusted one, has the time as serial, which is higher than any
+ * counted one (decision 0343). remote_conflict: another machine was first. remote_no_conditions:
+ * the server would not have told. */
 enum status remote_put_head(struct remote *remote, struct head *head,
                             const struct engine_value *old);
 
@@ -93,13 +95,13 @@ enum status remote_put_head(struct remote *remote, struct head *head,
  * machine has overwritten it. remote_bad_answer: it is not there. */
 enum status remote_settle(struct remote *remote, const struct head *head, const char *payload);
 
-/* Writes a value that is there already, in a way that must fail. STATUS_ok: it did.
- * remote_no_conditions: the server overwrites whatever is asked. */
+/* Makes a conditional write that must fail, over a present value. STATUS_ok: it failed.
+ * remote_no_conditions: the server overwrites regardless of conditions. */
 enum status remote_try_conditions(struct remote *remote);
 
-/* Objects: what a head names, each one zstd frame. An object may be packed with the driver data of
- * another one as prefix, its base (zstd's refPrefix): what has grown then is as large as its
- * growth. A base has none itself. Belongs to the thread of its remote. */
+/* Objects: the values that a head names, each one zstd frame. An object may be packed with the
+ * driver data of another one, its *base*, as prefix (zstd's refPrefix): then only the growth takes
+ * room. A base has no base itself. Belongs to the thread of its remote. */
 
 /* An object to be sent. */
 struct object {
@@ -120,16 +122,15 @@ enum status object_put(struct remote *remote, struct object *object);
 /* Whether it is still there; writes it again if it is not. */
 enum status object_keep(struct remote *remote, struct object *object);
 
-/* Whether it is known not to be there: somebody has removed it, or the server has lost it. */
+/* Whether the object is known to be missing: somebody has removed it, or the server has lost it. */
 bool object_is_gone(struct remote *remote, const struct head_part *part);
 
-/* The object of this part will be asked for after those that were named before: from the first
- * object_get to object_ahead_end, threads fetch a few ahead. No request is made that the caller
- * would not have made, unless it stops early. */
+/* The object of this part will be requested after those that were named before: from the first
+ * object_get to object_ahead_end, threads fetch a few ahead. That makes no request that the caller
+ * would not have made, unless the caller stops early. */
 void object_ahead(struct remote *remote, const struct head *head, const struct head_part *part);
 
-/* Begins nothing more, waits for what is under way, and adds what was moved to the engine's
- * traffic. */
+/* Begins no more fetches, waits for those under way, and adds them to the engine's traffic. */
 void object_ahead_end(struct remote *remote);
 
 /* Fetches and unpacks the object of a part, or takes it from the head. `prefix`: the driver data of
@@ -143,10 +144,12 @@ enum status object_get(struct remote *remote, const struct head *head, const str
 enum status object_get_base(struct remote *remote, const struct head *head,
                             const struct head_part *base, struct local_blob *ret_blob);
 
-/* Leases: v1/lease/<program>/<identity> names the machine that compiles for a device, and
- * v1/lease/<program>/<identity or recipes>-push the one that pushes at a head while others wait. It
- * is not a lock: who ignores it compiles or pushes too, and nothing is lost. States, and the
- * function for each arrow:
+/* Leases: v1/lease/<program>/<identity> names the machine that compiles for a device;
+ * v1/lease/<program>/<identity or recipes>-push names the one that pushes to a head while others
+ * wait. A lease is not a lock: a machine that ignores it compiles or pushes too, and nothing is
+ * lost.
+ *
+ * States:
  *
  *     1 free    there is none, or its time is over by the server's clock
  *     2 ours    it holds this process's number
@@ -154,14 +157,14 @@ enum status object_get_base(struct remote *remote, const struct head *head,
  *
  *     1 → 2   swapped in, and still there a moment later      lease_try, lease_wait_for_try
  *     2 → 1   after the push, or when the time is over        lease_give_back, lease_leave
- *     3 → 1   the holder gives it back, or its time is over   what the first two see
+ *     3 → 1   the holder gives it back, or its time is over   seen by the first two
  *
  * Belongs to the thread of its remote. */
 
 /* Leases that one process holds at most. */
 #define LEASE_COUNT 4
 
-/* For giving leases back at the end, when the time for a push is over, milliseconds. */
+/* Time for returning leases at the end, after the time for a push is over, milliseconds. */
 #define LEASE_LAST_MS 1000
 
 struct lease {
@@ -169,42 +172,42 @@ struct lease {
     char identity_hex[DIGEST_HEX_SIZE];
 };
 
-/* Those that a process holds, or may hold; plain memory, which processes may share. */
+/* The leases that a process holds, or may hold; plain memory, which processes may share. */
 struct leases {
     char number[UNIQUE_HEX_SIZE];
     size_t count;
     struct lease held[LEASE_COUNT];
 };
 
-/* None, under a new number. */
+/* Sets no leases, and a new number. */
 void leases_init(struct leases *ret_leases);
 
 enum lease_state { LEASE_FREE, LEASE_OURS, LEASE_HELD, LEASE_UNKNOWN };
 
-/* Takes the lease if it is free and this remote can be written: LEASE_OURS. LEASE_HELD: another
- * has it; LEASE_FREE: it is not for this process to take; LEASE_UNKNOWN: the remote does not say,
- * or cannot be written. */
+/* Takes the lease if it is free and this remote can be written. LEASE_OURS: taken; LEASE_HELD:
+ * another process has it; LEASE_FREE: this process may not take it; LEASE_UNKNOWN: the remote does
+ * not say, or cannot be written. */
 enum lease_state lease_try(struct remote *remote, struct leases *leases, const char *app,
                            const char *identity_hex);
 
-/* Where a process holds as many as it may, forgets those that are over, one request for each. */
+/* If the process holds LEASE_COUNT leases, forgets those that are over; one request for each. */
 void lease_make_room(struct remote *remote, struct leases *leases);
 
-/* Gives back those whose cache file is in the root; NULL: all. Those that are another's stay. */
+/* Returns the leases whose cache file is in the root; NULL: all. Leases of other processes stay. */
 void lease_give_back(struct remote *remote, struct leases *leases, const char *root);
 
-/* Those that push at one head at the same time. Zero-initialize. */
+/* This process's place among those that push to one head. Zero-initialize. */
 struct lease_queue {
     char number[UNIQUE_HEX_SIZE]; /* "": not in the queue */
     bool is_ours;
 };
 
-/* Before another try at a head, after a conflict: the first waits for its turn, each further one a
- * moment. False: there have been enough. */
+/* Call it before another try at a head, after a conflict. The first call waits for its turn, each
+ * further one a moment. False: there have been enough tries. */
 bool lease_wait_for_try(struct remote *remote, struct lease_queue *queue, const char *head_path,
                         unsigned try);
 
-/* Gives the turn back; without one a no-op. */
+/* Ends this process's turn; without one a no-op. */
 void lease_leave(struct remote *remote, struct lease_queue *queue, const char *head_path);
 
 #endif

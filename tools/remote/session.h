@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What one call of pull, push, sync, run or remote has in hand: the remote, the root of the caches,
- * the devices of this machine and the programs that are meant. Belongs to one thread. */
+/* The state of one call of pull, push, sync, run or remote: the remote, the root of the caches,
+ * this machine's devices and the chosen programs. Belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_SESSION_H
 #define WARMPIPE_TOOLS_REMOTE_SESSION_H
 
@@ -17,31 +17,31 @@
 
 struct session {
     struct remote remote;
-    char *root;                    /* of the caches */
-    struct vulkan_devices devices; /* of this machine, once they were asked for; without any, only
-                                      recipes are pulled */
+    char *root; /* of the caches */
+    struct vulkan_devices
+        devices; /* of this machine, once queried; if none, only recipes are pulled */
     struct inventory_apps apps;
     struct output *output;          /* gets a row for each head; NULL: nothing is shown */
     size_t told;                    /* rows */
-    struct warm_coverage *coverage; /* of recipes that are pulled; NULL: it is not looked at */
+    struct warm_coverage *coverage; /* of pulled recipes; NULL: it is not collected */
 };
 
 /* Opens the remote for a root, which is freed with the session, also after a failure. False after a
- * message; also where `root` is NULL, whose message was the caller's. */
+ * message; also if `root` is NULL, for which the caller has printed one. */
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session);
 void session_close(struct session *session);
 
-/* The programs are those that --app names; if none, all that the remote lists, or all of the root.
- * False after a message. */
+/* Chooses the programs: those that --app names; otherwise all that the remote lists (_there), or
+ * all of the root (_here). False after a message. */
 bool session_apps_there(struct session *session, const struct arguments *arguments);
 bool session_apps_here(struct session *session, const struct arguments *arguments);
 
-/* A row of the table: what became of one head. `result`: where the reason is ok, else "failed";
- * `bytes`: of objects that were moved. */
+/* Adds a row to the table: what happened to one head. `result` is shown if the reason is ok, else
+ * "failed"; `bytes`: of transferred objects. */
 void session_tell(struct session *session, const char *app, const struct head *head,
                   const char *identity_hex, enum status reason, const char *result, uint64_t bytes);
 
-/* Fields after a table: what was moved. */
+/* Adds fields after a table: the traffic. */
 void session_show_traffic(struct session *session, struct output *output);
 
 /* The parts of a recipes' head, to be merged, and their judge. */
@@ -50,7 +50,8 @@ struct session_recipes {
     struct recipe_sources sources;
 };
 
-/* Fetches them. The first that fails is the result. Freed with session_recipes_free in any case. */
+/* Fetches the parts. The first failure is the result. Freed with session_recipes_free in any case.
+ */
 enum status session_recipes_get(struct remote *remote, const struct head *head,
                                 struct session_recipes *ret_recipes);
 void session_recipes_free(struct session_recipes *recipes);
@@ -61,32 +62,32 @@ struct session_heads {
     size_t count;
 };
 
-/* The heads of the programs that --app names, or of all; arguments NULL: of all. Where the engine
- * cannot list, those of this machine's devices and the recipes' are tried, of programs that were
+/* Lists the heads of the programs that --app names, or of all; arguments NULL: of all. If the
+ * engine cannot list, tries those of this machine's devices and of recipes, for programs that were
  * named. Not ok: after a message. Freed with session_heads_free. */
 enum status session_find_heads(struct session *session, const struct arguments *arguments,
                                struct session_heads *ret_heads);
 void session_heads_free(struct session_heads *heads);
 
-/* What a program takes from a remote, and what it gives to one: pull.c, push.c; and what nobody
- * needs there any more: verbs/gc.c. Failures are shown and noted in the remote. */
+/* pull.c, push.c: transfer a program's caches and recipes. verbs/gc.c: removes unused objects. They
+ * show failures, and note them in the remote. */
 
-/* All programs of the session: each one's blobs for the devices here and for those that programs
- * have looked for in the root and, where one of them then still has none, its recipes. */
+/* Pulls all programs of the session: each one's blobs for the devices here and for those that
+ * programs have looked for in the root; if one of these then still has none, also its recipes. */
 void pull_all(struct session *session);
 
-/* The blob of one device alone. Whether the program then has one here. */
+/* Pulls the blob of one device. Returns whether the program then has one here. */
 bool pull_blob(struct session *session, const char *app, const char *identity_hex);
 
-/* The program's recipes. Whether it has those of the remote here. */
+/* Pulls the program's recipes. Returns whether it has those of the remote here. */
 bool pull_recipes(struct session *session, const char *app);
 
-/* All programs of the session: each one's blobs that the remote lacks, of every driver that the
- * root has, and its recipes. */
+/* Pushes all programs of the session: each one's blobs that the remote lacks, of every driver in
+ * the root, and its recipes. */
 void push_all(struct session *session, bool with_recipes);
 
-/* Removes objects that no head names and that a run at least grace_ms ago has noted as such;
- * dry_run: counts them, and changes nothing. Shows how many there were. Gives the exit status. */
+/* Removes objects that no head names, and that a run at least grace_ms ago has noted as unused;
+ * dry_run: counts them, and changes nothing. Shows how many there were. Returns the exit status. */
 int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct output *output);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libcurl, loaded when a remote first needs it: it brings thirty libraries with it, and most starts
- * of the tool have no use for them. Thread-safe. */
+/* libcurl, loaded when a remote first needs it, because it loads thirty more libraries, and most
+ * starts of the tool do not use them. Thread-safe. */
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_CURL_LIBRARY_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_CURL_LIBRARY_H
 
@@ -36,8 +36,8 @@ extern struct curl_library {
 } curl;
 #undef CURL_LIBRARY_MEMBER
 
-/* NULL: `curl` is filled. Else, in words, why not; every call says so again. The library is never
- * unloaded. */
+/* Returns NULL when `curl` is filled; otherwise a message that says why not, in every call. The
+ * library is never unloaded. */
 const char *curl_library_load(void);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Engines: where a remote's values lie. Five operations are all that the rest knows of them;
- * another engine is one more file and a line in remote.c. Here too: the texts that engines parse,
- * URLs, listings and what nodes of Redis say.
+/* Engines: storage for a remote's values. The rest of the tool only uses the operations below;
+ * another engine is one more file and a line in remote.c. Also the texts that engines parse: URLs,
+ * listings, redirections of Redis nodes.
  *
  * A path is one of ours: letters, digits, '_', '-', '.' and '/', never empty, without a slash at
- * either end. What an engine answers is not trusted: callers check digests and signatures. An
- * engine belongs to one thread. */
+ * either end. An engine's answers are not trusted: callers check digests and signatures. An engine
+ * belongs to one thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_ENGINE_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_ENGINE_H
 
@@ -18,8 +18,8 @@
 #include "common/base/io.h"
 #include "common/base/status.h"
 
-/* URLs: where a remote is, taken apart. A password in a URL is refused, because URLs show up in
- * process lists, logs and shell histories. */
+/* URLs, parsed. A password in a URL is refused, because URLs appear in process lists, logs and
+ * shell histories. */
 
 #define URL_SIZE 1024
 
@@ -37,8 +37,8 @@ struct url {
 /* remote_bad_url, remote_url_password, or STATUS_ok. *ret_url is filled only then. Thread-safe. */
 enum status url_parse(const char *text, struct url *ret_url);
 
-/* The path that a file: or unix: URL means, %20 being a space; `ret_path` holds URL_SIZE bytes.
- * False: a percent sign is none of an escape, which url_parse refuses. */
+/* The path of a file: or unix: URL, with %20 decoded to a space; `ret_path` holds URL_SIZE bytes.
+ * False: a percent sign begins no escape; url_parse refuses that. */
 bool url_local_path(const struct url *url, char *ret_path);
 
 /* The value of `name` in the query, as it stands. False: it is not there, or longer than
@@ -54,24 +54,24 @@ void url_show(const struct url *url, char *ret_text);
 #define ENGINE_VERSION_SIZE 128
 #define ENGINE_PATH_SIZE    512
 
-/* What lies below it never changes, wherever a copy is kept on the way; all else may. */
+/* Values below this folder never change, so any copy on the way is good; all others may change. */
 #define OBJECT_FOLDER "v1/obj/"
 bool engine_is_fixed(const char *path);
 
-/* A value as it was read, with what names this version of it. */
+/* A value as it was read, with the name of this version of it. */
 struct engine_value {
     uint8_t *data; /* malloc'ed */
     size_t size;
     char version[ENGINE_VERSION_SIZE]; /* HTTP: the entity tag; other engines compare the data */
-    uint64_t age_s;                    /* since it was written, by the server's clock; or 0 */
-    bool has_age;                      /* it is known */
+    uint64_t age_s; /* since it was written, by the server's clock; 0 if not known */
+    bool has_age;   /* it is known */
 };
 
 /* Frees the memory and zeroes the struct. */
 void engine_value_free(struct engine_value *value);
 
-/* Seconds between two times: what was written long after now, by a clock that was wrong, is as old
- * as what was written long before. */
+/* Seconds between two times, in either order: a value with a time far in the future (a wrong clock)
+ * counts as old. */
 uint64_t engine_age(time_t now, time_t written);
 
 struct engine;
@@ -80,31 +80,31 @@ struct engine;
 typedef bool engine_visit(const char *path, void *user);
 
 struct engine_operations {
-    /* At most `limit` bytes, else remote_bad_answer; 0: only whether it is there, and the value
-     * stays empty. no_file: there is none. */
+    /* Reads at most `limit` bytes, else remote_bad_answer; 0: only checks whether the value exists,
+     * and the value stays empty. no_file: there is none. */
     enum status (*get)(struct engine *engine, const char *path, uint64_t limit,
                        struct engine_value *ret_value);
-    /* Writes a value whose path is the digest of it: who overwrites it changes nothing. */
+    /* Writes a value whose path is its digest, so overwriting changes nothing. */
     enum status (*put)(struct engine *engine, const char *path, const void *data, size_t size);
-    /* Replaces `old`; NULL: there must be none. remote_conflict: there is another by now. */
+    /* Replaces `old`; NULL: there must be none. remote_conflict: there is another value by now. */
     enum status (*swap)(struct engine *engine, const char *path, const struct engine_value *old,
                         const void *data, size_t size);
-    /* All paths that begin with `prefix`, a folder with a slash at its end. */
+    /* Visits all paths that begin with `prefix`, a folder with a slash at its end. */
     enum status (*list)(struct engine *engine, const char *prefix, engine_visit *visit, void *user);
     /* no_file: there was none. */
     enum status (*remove)(struct engine *engine, const char *path);
-    /* Removes what writers that were killed have left, if it is older than `age_s` seconds. NULL:
-     * nothing can be. */
+    /* Removes what killed writers have left, if it is older than `age_s` seconds. NULL: nothing can
+     * be removed. */
     void (*sweep)(struct engine *engine, uint64_t age_s);
-    /* What is known of the server that matters here, as a text; NULL: nothing is looked at. */
+    /* Describes relevant facts of the server as a text; NULL: nothing is checked. */
     enum status (*check)(struct engine *engine, char *ret_text, size_t capacity);
-    /* What every operation needs and can be had before one is asked for: a connection that is
-     * logged in, or credentials. Who fails does so again in the first operation. NULL: nothing. */
+    /* Prepares what every operation needs: a connection that is logged in, or credentials. A
+     * failure recurs in the first operation. NULL: nothing to prepare. */
     enum status (*prepare)(struct engine *engine);
-    /* Before a long time without operations: closes a connection that a server would keep open for
-     * as long; the next operation makes another. NULL: there is none. */
+    /* Call it before a long time without operations: closes a connection that a server would keep
+     * open; the next operation makes another. NULL: there is none. */
     void (*rest)(struct engine *engine);
-    /* A second engine of the same place, for another thread; its times are the caller's to set.
+    /* Makes a second engine for the same remote, for another thread; the caller sets its times.
      * NULL: out of memory; or no such function: one connection is as good. */
     struct engine *(*another)(const struct engine *engine);
     void (*close)(struct engine *engine);
@@ -113,47 +113,47 @@ struct engine_operations {
 /* What was moved. */
 struct engine_traffic {
     uint64_t requests;
-    uint64_t answers;  /* of a server, whatever they say */
+    uint64_t answers;  /* of a server, with any status */
     uint64_t received; /* bytes of values */
     uint64_t sent;
     uint64_t conflicts; /* tries to change a head in which another machine was first */
 };
 
-/* The last failure that has details. They are of its reason alone (engine_detail). */
+/* The last failure that has details, which are for this reason alone (engine_detail). */
 struct engine_failure {
     enum status reason;
-    bool is_of_value; /* it is that value's alone; others may go well */
+    bool is_of_value; /* it concerns that value alone; other operations may succeed */
     char detail[256]; /* for a message: "HTTP 503"; never a secret */
 };
 
-/* What all engines have in common; each begins with it. */
+/* The common part of all engines; each begins with it. */
 struct engine {
     const struct engine_operations *operations;
     struct engine_traffic traffic;
-    bool single_writer;    /* nobody else writes: a write without a condition will do */
-    unsigned settle_ms;    /* so long after a swap another that was begun before may still win: its
-                              server checks and writes in two steps; 0: it does both in one */
-    unsigned lifetime_ms;  /* of what is swapped in, where the engine can remove it by itself
-                              (Redis); 0: it stays */
-    uint64_t deadline_ns;  /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
-    unsigned silent_ms;    /* and until there is an answer, so long after the first has begun; 0:
-                              that is no other time */
-    uint64_t silent_ns;    /* when that is over; 0: none has begun. Of the engine's own */
-    const sigset_t *stops; /* signals that are blocked: once one of them is pending, operations end
-                              within ENGINE_STOP_MS; NULL: none */
-    uint64_t stop_ns;      /* when that is; 0: none is pending. Of the engine's own */
-    bool is_unmade;        /* nothing was ever written there: the folder is not there yet */
+    bool single_writer;   /* nobody else writes: a write without a condition suffices */
+    unsigned settle_ms;   /* for so long after a swap, another swap that began before may still win:
+                             the server checks and writes in two steps; 0: in one step */
+    unsigned lifetime_ms; /* of a swapped-in value, if the engine can remove it by itself (Redis);
+                             0: it stays */
+    uint64_t deadline_ns; /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
+    unsigned silent_ms;   /* until there is an answer, operations end so long after the first has
+                             begun; 0: no such limit */
+    uint64_t silent_ns;   /* when that time is over; 0: no operation has begun. Set by the engine */
+    const sigset_t *stops; /* blocked signals: once one of them is pending, operations end within
+                              ENGINE_STOP_MS; NULL: none */
+    uint64_t stop_ns;      /* when that is; 0: none is pending. Set by the engine */
+    bool is_unmade;        /* nothing was ever written there: the folder does not exist yet */
     struct engine_failure failure;
 };
 
-/* Open the engine of a URL; most reach out only with the first operation. NULL: out of memory.
- * Closed with operations->close. */
+/* Opens the engine of a URL; most connect only in the first operation. NULL: out of memory. Closed
+ * with operations->close. */
 struct engine *engine_file_open(const struct url *url);
 struct engine *engine_http_open(const struct url *url);
 struct engine *engine_s3_open(const struct url *url);
 struct engine *engine_redis_open(const struct url *url);
 
-/* Notes a failure's details and gives `reason`. */
+/* Notes a failure's details and returns `reason`. */
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -163,22 +163,22 @@ static inline const char *engine_detail(const struct engine *engine, enum status
     return engine->failure.reason == reason ? engine->failure.detail : "";
 }
 
-/* Says of the failure just noted that it is that value's alone, and gives `reason`. */
+/* Marks the failure just noted as that value's alone, and returns `reason`. */
 enum status engine_of_value(struct engine *engine, enum status reason);
 
-/* Notes of a value that it is larger than its reader allows: remote_bad_answer, of it alone. */
+/* Notes that a value is larger than its reader allows: remote_bad_answer, for it alone. */
 enum status engine_too_large(struct engine *engine);
 
-/* operations->list for callers that believe no server: a listing of more than `most` paths, of more
- * than ENGINE_LIST_BYTES, or one that takes longer than ENGINE_LIST_MS is none (remote_bad_answer,
- * remote_timeout). Paths outside the prefix count, but are not visited. */
+/* operations->list for callers that trust no server: a listing of more than `most` paths or of more
+ * than ENGINE_LIST_BYTES is refused (remote_bad_answer), and so is one that takes longer than
+ * ENGINE_LIST_MS (remote_timeout). Paths outside the prefix count, but are not visited. */
 #define ENGINE_LIST_BYTES ((uint64_t)256 << 20)
 #define ENGINE_LIST_MS    300000
 enum status engine_list(struct engine *engine, const char *prefix, size_t most, engine_visit *visit,
                         void *user);
 
-/* Milliseconds until the deadline, at most `most`; 0: it has passed. Who waits for long asks again
- * each second: a signal may have come. */
+/* Returns the milliseconds until the deadline, at most `most`; 0: it has passed. A caller that
+ * waits for long calls it again each second, because a signal may have come. */
 unsigned engine_time_left(struct engine *engine, unsigned most);
 
 /* Calls `rest`, if the engine has one. */
@@ -195,9 +195,9 @@ unsigned engine_time_in_all(struct engine *engine, unsigned most);
 /* Docker kills ten seconds after it has asked. */
 #define ENGINE_STOP_MS 5000
 
-/* Listings: what servers answer where a folder is listed, XML of WebDAV (RFC 4918) and of S3. Only
- * the elements that matter are looked for, the rest is skipped. Nothing is read outside of the
- * text, whatever it holds. No I/O; thread-safe. */
+/* Listings: the answers of servers to a request for a folder's content, XML of WebDAV (RFC 4918)
+ * and of S3. Only the needed elements are searched, the rest is skipped. Nothing outside the text
+ * is read, whatever it holds. No I/O; thread-safe. */
 
 /* A window over the text. */
 struct listing {
@@ -215,15 +215,15 @@ bool listing_element(struct listing *listing, const char *name, char *ret_text, 
 /* Whether the last tag closes the element of this local name. */
 bool listing_is_whole(const void *text, size_t size, const char *root);
 
-/* Resolves %41 in place. False: it is malformed, or hides a zero. */
+/* Decodes %41 in place. False: it is malformed, or encodes a zero. */
 bool listing_decode_url(char *text);
 
-/* The path of an href, which may be a whole URL, behind `base`; NULL: it lies elsewhere. */
+/* The path of an href, which may be a whole URL, relative to `base`; NULL: it lies elsewhere. */
 const char *listing_path_below(const char *href, const char *base);
 
-/* Where a node of a cluster says that a key is. */
+/* Where a cluster node says that a key is. */
 struct redis_move {
-    bool is_ask;    /* for this once */
+    bool is_ask;    /* only for this request */
     char host[256]; /* "": where the answer came from */
     int port;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* HTTP, for the engines that speak it, a request at a time: bounded in size and time, TLS verified,
- * few redirects, and credentials for no other host than the one that was named. Needs libcurl.
- * Belongs to one thread. */
+/* HTTP for the engines that use it, one request at a time: bounded in size and time, TLS verified,
+ * few redirections, and credentials only for the host that was named. Needs libcurl. Belongs to one
+ * thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_HTTP_CLIENT_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_HTTP_CLIENT_H
 
@@ -12,7 +12,7 @@
 
 #include "tools/remote/engines/engine.h"
 
-/* What signs requests to S3. Zero but for the region before http_credentials_find. */
+/* Credentials that sign requests to S3. Zero except the region before http_credentials_find. */
 struct http_credentials {
     char region[64];
     bool is_known;
@@ -33,13 +33,13 @@ struct http_request {
     const struct http_credentials *signing; /* NULL, or not is_signed: not signed */
     const char *type;                       /* of the body; NULL: bytes */
     bool is_direct;                         /* follow no redirection: it carries a secret */
-    bool is_fixed;                          /* it never changes: what a proxy holds will do */
+    bool is_fixed;                          /* it never changes: a proxy's copy will do */
 };
 
 #define HTTP_SIGNATURE_LINES 5
 #define HTTP_SIGNATURE_LINE  (4096 + 64)
 
-/* Headers that a signed request has beside its own; "" behind the last one. */
+/* Additional headers of a signed request; "" after the last one. */
 struct http_signature {
     char lines[HTTP_SIGNATURE_LINES][HTTP_SIGNATURE_LINE];
 };
@@ -55,7 +55,7 @@ bool http_sign(const struct http_request *request, const char *const *lines, tim
  * does not fit. */
 bool http_encode(const char *text, const char *kept, char *ret_text, size_t capacity);
 
-/* What the engines that speak HTTP have in common; each begins with it, and its own members can be
+/* The common part of the engines that use HTTP; each begins with it, and its own members can be
  * copied. Every `engine` below is one of them. */
 struct http_engine {
     struct engine engine;
@@ -63,7 +63,7 @@ struct http_engine {
     void *handle;    /* libcurl's */
     void *multi;     /* for one transfer at a time, with the connections */
     char error[256]; /* what it says of the last failure */
-    bool is_raw;     /* a Content-Encoding was none: they are not heeded any more */
+    bool is_raw;     /* a Content-Encoding was wrong: it is ignored from now on */
 };
 
 /* Bytes of an answer whose body does not matter. */
@@ -73,27 +73,26 @@ struct http_answer {
     long status;
     struct engine_value body; /* of 2xx alone; its version is the entity tag */
     bool is_html;
-    char error[160]; /* what S3 names beside a status: "AccessDenied"; "": nothing */
+    char error[160]; /* the error code that S3 adds to a status: "AccessDenied"; "": none */
 };
 
 /* A zeroed engine of `size` bytes, which begins with struct http_engine. NULL: out of memory. */
 void *http_engine_new(const struct engine_operations *operations, size_t size);
 
-/* operations->another, and operations->close, which leaves nothing of it in memory. */
+/* operations->another, and operations->close, which erases the engine's memory. */
 struct engine *http_engine_another(const struct engine *engine);
 void http_engine_close(struct engine *engine);
 
-/* Sends it and waits; tries again if the server asks for that within seconds, or is S3 and busy.
- * Without a password a user name means one from ~/.netrc, or the file that NETRC names. The reason
- * tells whether there was an answer at all: its status is the caller's to judge. The body is freed
- * with engine_value_free. */
+/* Sends the request and waits; tries again if the server asks for that within seconds, or is S3 and
+ * busy. A user name without a password means a password from ~/.netrc, or the file that NETRC
+ * names. The result only says whether there was an answer: the caller judges its status. The body
+ * is freed with engine_value_free. */
 enum status http_send(struct engine *engine, const struct http_request *request,
                       struct http_answer *ret_answer);
 
-/* What a status means that is no success: 404 no_file, 401 and 403 remote_forbidden, 412
- * remote_conflict, 507 remote_full, 429 and 503 remote_busy, a redirection
- * remote_bad_answer, else remote_error, as a 404 of a bucket that is not there. Notes the status in
- * the engine's failure. */
+/* The reason for a status that is no success: 404 no_file, 401 and 403 remote_forbidden, 412
+ * remote_conflict, 507 remote_full, 429 and 503 remote_busy, a redirection remote_bad_answer; else
+ * remote_error, also for a 404 of a missing bucket. Notes the status in the engine's failure. */
 enum status http_judge(struct engine *engine, const struct http_answer *answer);
 
 /* GET, or HEAD with a limit of 0: the body of a 200, to be freed with engine_value_free; a page of
@@ -101,11 +100,11 @@ enum status http_judge(struct engine *engine, const struct http_answer *answer);
 enum status http_fetch(struct engine *engine, const struct http_request *request,
                        struct engine_value *ret_value);
 
-/* Sends what changes something, and drops the page that is answered. ok: 2xx; every other status,
- * which is in *ret_status (0: there was no answer), is judged. */
+/* Sends a request that changes something, and drops the answered page. ok: 2xx; every other status
+ * is judged, and written to *ret_status (0: there was no answer). */
 enum status http_change(struct engine *engine, struct http_request *request, long *ret_status);
 
-/* The domain of AWS's services in a region: those of China have another. */
+/* The domain of AWS's services in a region: regions of China have another. */
 const char *http_aws_domain(const char *region);
 
 /* Finds credentials, or renews those that end soon, as AWS's tools do (http_credentials.c): from

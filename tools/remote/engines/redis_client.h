@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* An engine's connection to Redis, made when it is needed and again when it was lost. The password
- * comes from REDISCLI_AUTH, as redis-cli takes it. A node of a cluster that has not got a key names
- * the one that has it: that one is asked, and stays the one that is asked first (MOVED), or is
- * asked this once (ASK). A password is sent to no other host than the URL's. hiredis as Debian 12
- * has it knows no TLS. Belongs to one thread. */
+ * comes from REDISCLI_AUTH, as for redis-cli. If a cluster node does not have a key, it names the
+ * node that has: that one is then asked first from now on (MOVED), or for this request (ASK). A
+ * password is sent to no other host than the URL's. Debian 12's hiredis has no TLS. Belongs to one
+ * thread. */
 #ifndef WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
 #define WARMPIPE_TOOLS_REMOTE_ENGINES_REDIS_CLIENT_H
 
@@ -20,7 +20,7 @@
  * memory. */
 struct engine *redis_client_new(const struct engine_operations *operations, const struct url *url);
 
-/* operations->another: to where this one's keys were found; and operations->close. */
+/* operations->another: connects to where this one's keys were found; and operations->close. */
 struct engine *redis_client_another(const struct engine *engine);
 void redis_client_free(struct engine *engine);
 
@@ -28,7 +28,7 @@ void redis_client_free(struct engine *engine);
  * remote_timeout; remote_forbidden and others as the server says. */
 enum status redis_connect(struct engine *engine);
 
-/* operations->rest: until the next command or redis_connect. */
+/* operations->rest: disconnects until the next command or redis_connect. */
 void redis_disconnect(struct engine *engine);
 
 /* Frees a reply, and sets it to NULL; of NULL a no-op. */
@@ -40,17 +40,19 @@ static inline void redis_free_reply(redisReply **reply)
     }
 }
 
-/* Sends a command in the form of redisCommand: "%s" is a word, "%b" one of data and size. `limit`
- * bounds the answer, 64 KiB beside, while it is read. STATUS_ok: it is no error, and freed by
- * redis_free_reply. remote_forbidden, remote_full, remote_busy, remote_error as the server says;
- * remote_unreachable, remote_timeout, remote_bad_answer, out_of_memory: then there is no reply. */
+/* Sends a command in the form of redisCommand: "%s" is a word, "%b" one of data and size. The
+ * answer is bounded while it is read, to `limit` and 64 KiB more. STATUS_ok: the answer is no
+ * error, and is freed by redis_free_reply. remote_forbidden, remote_full, remote_busy, remote_error
+ * as the server says; remote_unreachable, remote_timeout, remote_bad_answer, out_of_memory: there
+ * is no reply. */
 enum status redis_send(struct engine *engine, uint64_t limit, redisReply **ret_reply,
                        const char *format, ...);
 
-/* How often a node of a cluster has named another so far. */
+/* How often cluster nodes have named another node so far. */
 unsigned redis_moves(const struct engine *engine);
 
-/* Who waits looks at the time as often, milliseconds: a signal may have cut it. */
+/* The interval at which a waiting caller checks the time, milliseconds: a signal may have shortened
+ * it. */
 #define REDIS_LOOK_MS 1000
 
 /* Waits until the descriptor is ready for `events`. False: that or the engine's time is over. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Heads: which objects make up a program's blob for one device and driver, or its recipes. A head
- * is canonical JSON: of one content there is one text alone, and whatever else is refused. Parsing
+ * is canonical JSON: each content has exactly one text, and any other text is refused. Parsing
  * needs no memory, no library and no trust; signatures are below. */
 #ifndef WARMPIPE_TOOLS_REMOTE_HEAD_H
 #define WARMPIPE_TOOLS_REMOTE_HEAD_H
@@ -16,9 +16,9 @@
 #include "common/driver/identity.h"
 #include "common/files/names.h"
 
-/* Objects never change: v1/obj/<name> is one zstd frame, and the name is the SHA-256 of what is
- * inside, unpacked; with a base, a '-' and the first 16 digits of the base's name follow. 64 hex
- * digits and the terminating zero; the same with the base. */
+/* Objects never change: v1/obj/<name> is one zstd frame, and the name is the SHA-256 of the
+ * unpacked content. If the object has a base, a '-' and the first 16 digits of the base's name
+ * follow. Sizes: 64 hex digits and the terminating zero; the same with the base. */
 #define OBJECT_NAME_SIZE 65
 #define HEAD_FILE_SIZE   (OBJECT_NAME_SIZE + 17)
 
@@ -39,7 +39,7 @@ static inline uint64_t object_frame_limit(uint64_t unpacked)
 #define HEAD_LARGE 4
 #define HEAD_SMALL ((uint64_t)1 << 20)
 
-/* Objects that others have as base. */
+/* Bases at most. */
 #define HEAD_BASES 4
 
 /* Bytes of the frames that stand in the head itself, altogether at most. */
@@ -48,7 +48,7 @@ static inline uint64_t object_frame_limit(uint64_t unpacked)
 /* Payloads that crashed a driver, the latest ones. */
 #define HEAD_BLOCKED 64
 
-/* A head of more says what no sequence of changes leads to, and nothing could follow it. */
+/* Larger serials are refused: no sequence of changes leads to them, and nothing could follow. */
 #define HEAD_SERIAL_LAST ((uint64_t)INT64_MAX)
 
 #define HEAD_PATH_SIZE (NAMES_APP_SIZE + DIGEST_HEX_SIZE + 16)
@@ -62,23 +62,24 @@ struct head_part {
     uint64_t bytes;                 /* of the object's frame */
     uint64_t unpacked;
     uint64_t made;       /* seconds since the epoch */
-    uint64_t compile_ms; /* that the pipelines in it took where they were compiled, about; 0: not
-                            known */
-    char base[OBJECT_NAME_SIZE]; /* its object is packed with this one's driver data; "": alone */
-    size_t frame; /* its frame stands in head.frames, from here - 1 on; 0: elsewhere */
+    uint64_t compile_ms; /* about how long its pipelines took to compile on the pushing machine; 0:
+                            not known */
+    char base[OBJECT_NAME_SIZE]; /* its object is packed with this object's driver data; "": without
+                                    a base */
+    size_t frame;                /* its frame is in head.frames, at this index - 1; 0: elsewhere */
 };
 
 struct head {
     char program[NAMES_APP_SIZE];
     char identity_hex[DIGEST_HEX_SIZE]; /* "": recipes */
-    struct driver_identity identity;    /* for people; what is believed is the one in the file */
+    struct driver_identity identity;    /* for people; only the one in the file is trusted */
     uint64_t serial;                    /* one more with each change, from 1 to HEAD_SERIAL_LAST */
     uint64_t made;                      /* seconds since the epoch */
     size_t part_count;
     struct head_part parts[HEAD_PARTS];
     size_t blocked_count;
     char blocked[HEAD_BLOCKED][OBJECT_NAME_SIZE];
-    size_t base_count; /* each is the base of a part, has none, and stands elsewhere */
+    size_t base_count; /* each is the base of a part, has no base, and is not in the head */
     struct head_part bases[HEAD_BASES];
     size_t frames_size;
     uint8_t frames[HEAD_INLINE];
@@ -94,7 +95,7 @@ bool head_split_path(const char *path, char ret_program[NAMES_APP_SIZE],
 /* Appends the text, a newline at its end. bytes.failed: out of memory. */
 void head_encode(const struct head *head, struct bytes *text);
 
-/* remote_bad_head: it is not exactly what head_encode writes of a head whose numbers are within
+/* Parses a head. remote_bad_head: it is not exactly what head_encode writes, with numbers within
  * their limits. */
 enum status head_parse(const void *text, size_t size, struct head *ret_head);
 
@@ -110,32 +111,32 @@ const struct head_part *head_find_base(const struct head *head, const struct hea
 /* Drops the part of this index. */
 void head_drop(struct head *head, size_t index);
 
-/* Drops bases and frames that no part has any more: to be called before head_encode. */
+/* Removes bases and frames that no part has any more; call it before head_encode. */
 void head_tidy(struct head *head);
 
 /* Whether a part has it as base. */
 bool head_is_base(const struct head *head, const struct head_part *base);
 
-/* Adds a part, for which head_has_room was true. `frame` (part->bytes long) goes into the head
- * where there is room: then the object need not lie elsewhere. `base` is that of the part, or NULL.
- * False: there are too many bases, and nothing is added. */
+/* Adds a part, for which head_has_room was true. `frame` (part->bytes long) goes into the head if
+ * there is room: then the object need not be elsewhere. `base` is the part's base, or NULL. False:
+ * there are too many bases, and nothing is added. */
 bool head_add(struct head *head, const struct head_part *part, const struct head_part *base,
               const uint8_t *frame, bool *ret_is_inline);
 
-/* Whether it lists this payload, or object, or blocks this payload. */
+/* Returns the part with this payload, or object; and whether this payload is blocked. */
 const struct head_part *head_find_payload(const struct head *head, const char *payload);
 bool head_blocks(const struct head *head, const char *payload);
 
-/* Adds to what is blocked, the oldest giving way, and drops the parts that have it. */
+/* Blocks a payload (the oldest one is dropped if there is no room), and removes its parts. */
 void head_block(struct head *head, const char *payload);
 
 /* Whether another part of this size may be added. */
 bool head_has_room(const struct head *head, uint64_t unpacked);
 
-/* What libsodium does: keys and signatures in minisign's form
- * (https://jedisct1.github.io/minisign/), of its algorithm ED alone, Ed25519 over the BLAKE2b-512
- * of the message and over signature and trusted comment; and the digests that name objects. Secret
- * keys have no password. Thread-safe. */
+/* Functions of libsodium: keys and signatures in minisign's form
+ * (https://jedisct1.github.io/minisign/), with its algorithm ED alone (Ed25519 over the BLAKE2b-512
+ * of the message, and over signature and trusted comment), and the digests that name objects.
+ * Secret keys have no password. Thread-safe. */
 
 #define MINISIGN_ID_SIZE 8
 
@@ -149,7 +150,7 @@ struct minisign_secret_key {
     uint8_t key[64]; /* its second half is the public key */
 };
 
-/* Makes a pair. Needs sodium_init before, as all here does. */
+/* Makes a key pair. Call sodium_init before this and every function here. */
 void minisign_generate(struct minisign_secret_key *ret_secret);
 
 struct minisign_public_key minisign_public_of(const struct minisign_secret_key *secret);
@@ -179,9 +180,9 @@ bool minisign_read_keys(const char *public_path, const char *secret_path,
 
 #define SHA256_SIZE 32
 
-/* SHA-256 (FIPS 180-4). What is pulled is hashed twice, and libsodium's takes 6 ms a megabyte: more
- * than all else that a pull does. Where the processor has instructions for it, they are used
- * (sha256.c). `data` may be NULL where size is 0. */
+/* SHA-256 (FIPS 180-4). Pulled data is hashed twice, and libsodium's function takes 6 ms a
+ * megabyte, more than the rest of a pull. If the processor has instructions for it, they are used
+ * (sha256.c). `data` may be NULL if size is 0. */
 void sha256(const void *data, size_t size, uint8_t ret_digest[SHA256_SIZE]);
 
 /* The SHA-256 of the data in lower-case hex: the name of an object or payload. */
@@ -191,7 +192,7 @@ void object_name(const void *data, size_t size, char ret_name[OBJECT_NAME_SIZE])
 void minisign_sign(const struct minisign_secret_key *key, const void *message, size_t size,
                    const char *trusted_comment, struct bytes *text);
 
-/* What stands before a message. */
+/* A parsed signature, with its message. */
 struct minisign_signature {
     uint8_t id[MINISIGN_ID_SIZE];
     uint8_t signature[64];
