@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a process gets the layer: the variables by which the loader finds it, and programs that
- * bypass the loader. Which variables, and why: docs/decisions/0011-variables-of-run.md. */
+/* How a process gets the layer: the variables by which the loader finds it, and programs that
+ * bypass the loader. docs/decisions/0011-variables-of-run.md says which variables, and why. */
 #ifndef WARMPIPE_TOOLS_RUN_LAYER_PROCESS_H
 #define WARMPIPE_TOOLS_RUN_LAYER_PROCESS_H
 
@@ -8,11 +8,11 @@
 #include <sys/types.h>
 
 /* Sets the loader's variables in this process, so that it, or the program that it becomes, runs
- * under the layer that belongs to this tool. The user's entries in lists stay. verbose: each
- * variable is a message. False after a message. */
+ * under the layer that belongs to this tool. The user's entries in lists stay. verbose: prints each
+ * variable. False after a message. */
 bool layer_variables_set(bool verbose);
 
-/* Why the loader cannot be led to the layer that belongs to this tool. To be freed; NULL: it can be
+/* Returns why the loader cannot find the layer that belongs to this tool. To be freed; NULL: it can
  * (or no memory). */
 char *layer_unreachable(void);
 
@@ -25,19 +25,19 @@ bool variable_set(const char *name, const char *value, bool verbose);
 bool variable_set_if_unset(const char *name, const char *value, bool verbose);
 
 /* Programs that bypass the loader open a driver's library themselves, so no layer reaches them.
- * ncnn does so where VK_DRIVER_FILES or VK_ICD_FILENAMES is set.
+ * ncnn does so if VK_DRIVER_FILES or VK_ICD_FILENAMES is set.
  *
- * bypass_watch starts a process that looks at this one (or the program that it becomes) a few times
- * during the first minute, and prints one line on standard error if two looks, at least a second
- * apart, agree. The watcher ends with that process, and is not its child: where orphans become its
- * children, as those of the first process of a container do, or where that process reaps nobody,
- * nobody looks. Errors are ignored. */
+ * bypass_watch starts a process that checks this one (or the program that it becomes) a few times
+ * during the first minute, and prints one line on standard error if two checks, at least a second
+ * apart, agree. The watcher ends with that process, and is not its child. There is no watcher if
+ * orphans would become that process's children (it is the first process of a container), or if the
+ * process that would adopt the watcher reaps nobody. Errors are ignored. */
 void bypass_watch(void);
 
 /* What a process has loaded. */
 struct bypass {
     char driver[64]; /* its library's name */
-    bool has_loader; /* which has left the layer out, is not what opened the driver, or has no
+    bool has_loader; /* the loader has left the layer out, has not opened the driver, or has no
                         instance yet */
 };
 
