@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the watching process and the replaying process of `warmpipe warm` tell each other.
+/* The shared state of the watching and the replaying process of `warmpipe warm`.
  *
  * The watching process (warm_watch.c) never loads Vulkan. A driver may crash or hang, so another
- * process (warm_replay.c) replays; it reports in memory that both map and that outlives it. States
- * of one run, and who moves it on:
+ * process (warm_replay.c) replays. It reports in memory that both map, which outlives it. States of
+ * one run, and which function moves it on:
  *
  *     1 probing     the probe process has the drivers loaded    warm_probe_start
  *     2 replaying   end = NONE, slots name the items at work    watch_start
@@ -24,7 +24,8 @@
  *     3 → 2   all pending items are done after a crash: once    warm_watch_run
  *             more all, also what those that died had compiled
  *     4 → 3   no item was at work, twice with nothing done      watch_is_getting_on
- *             in between */
+ *             in between
+ */
 #ifndef WARMPIPE_TOOLS_WARM_WARM_H
 #define WARMPIPE_TOOLS_WARM_WARM_H
 
@@ -82,15 +83,15 @@ struct driver_identity warm_basic_identity(const struct driver_identity *identit
 /* The result of an item: an outcome of replay, or one of these. */
 enum warm_outcome {
     WARM_CRASHED = REPLAY_OUTCOME_COUNT, /* crashed or hung the driver, now or before */
-    WARM_NOT_OFFERED,                    /* the device lacks something that was enabled */
-    WARM_OTHER_KEY,                      /* the driver compiles otherwise here than there */
+    WARM_NOT_OFFERED,                    /* the device does not offer something that was enabled */
+    WARM_OTHER_KEY, /* the driver would compile differently here than for the program */
     WARM_PENDING,
     WARM_OUTCOME_COUNT
 };
 
 /* How a process ended. */
 enum warm_end {
-    WARM_END_NONE, /* it has not said */
+    WARM_END_NONE, /* not reported */
     WARM_END_DONE,
     WARM_END_INTERRUPTED,
     WARM_END_FAILED /* `failure` says why */
@@ -102,7 +103,7 @@ struct warm_slot {
     _Atomic uint64_t since_ns; /* CLOCK_MONOTONIC */
 };
 
-/* What the device lacks, by names. */
+/* Names of what the device lacks. */
 #define WARM_MAX_LACKS 32
 #define WARM_LACK_SIZE 256 /* a longer name is cut */
 
@@ -134,14 +135,14 @@ struct warm_shared *warm_shared_new(size_t item_count);
 /* NULL is a no-op. */
 void warm_shared_delete(struct warm_shared *shared);
 
-/* Makes it as new, for another target. */
+/* Resets it for another target. */
 void warm_shared_reset(struct warm_shared *shared);
 
-/* Before a process is started: clears what an earlier process said of itself. Outcomes stay. */
+/* Call it before a process is started: clears the report of an earlier process. Outcomes stay. */
 void warm_shared_restart(struct warm_shared *shared);
 
-/* The bit of a name among the lacks, which is added if it is new; 0: there are too many. One thread
- * at a time. */
+/* Returns the bit of a name among the lacks, and adds the name if it is new; 0: there are too many.
+ * One thread at a time. */
 uint32_t warm_lacks_bit(struct warm_lacks *lacks, const char *name);
 
 /* Items by outcome, and by what they need and the device lacks. */
@@ -151,7 +152,7 @@ struct warm_counts {
 };
 struct warm_counts warm_shared_count(const struct warm_shared *shared);
 
-/* How far a run is, on standard error: a bar on a terminal, else a line now and then. */
+/* The progress of a run, on standard error: a bar on a terminal, else a line from time to time. */
 struct warm_progress {
     const struct warm_target *target;
     const struct warm_shared *shared;
@@ -182,21 +183,20 @@ void warm_progress_clear(struct warm_progress *progress);
 _Noreturn void warm_replay_run(const struct warm_target *target, struct warm_shared *shared,
                                size_t only);
 
-/* The recipes that one run of `warmpipe warm` replays: those of a program's folder, or of files
- * from anywhere, whose SPIR-V is then validated before a driver gets it. */
+/* The recipes of one run of `warmpipe warm`: those of a program's folder, or of files from
+ * anywhere, whose SPIR-V is then validated before a driver gets it. */
 
 /* One pipeline in one environment. */
 struct warm_item {
     const struct recipe_use *use; /* borrowed from the files */
-    uint32_t environment;         /* index: that which the use names, or one of the same meaning */
+    uint32_t environment;         /* index: of the use's environment, or of an equal one */
 };
 
 struct warm_recipes {
     struct recipes *files;             /* all as one; NULL: there are none */
     struct spirv_validator *validator; /* NULL: they are the program's own, and trusted */
-    struct environment *
-        *environments;       /* each once; those that differ in the device alone are one */
-    struct digest *meanings; /* of each environment: environment_meaning */
+    struct environment **environments; /* each once; those that differ only in the device are one */
+    struct digest *meanings;           /* of each environment: environment_meaning */
     size_t environment_count;
     struct warm_item *items; /* by environment, then the slowest first */
     size_t item_count;
@@ -212,21 +212,21 @@ bool warm_recipes_open(const char *root, const char *app, char **paths,
 
 void warm_recipes_close(struct warm_recipes *recipes);
 
-/* What the program has compiled on the target's device and no save has taken up since (struct
- * recipe_use): it was killed, say. Without what has crashed the driver. Of recipes from
- * elsewhere nothing: they do not tell what is in the caches here. To be freed; NULL: out of memory,
- * and the count is 0. */
+/* Returns what the program has compiled on the target's device and no save has included since
+ * (struct recipe_use), for example because it was killed; without what has crashed the driver.
+ * Nothing for recipes from elsewhere: they do not tell what is in the caches here. To be freed;
+ * NULL: out of memory, and the count is 0. */
 struct recipe_use *warm_recipes_unsaved(const struct warm_target *target, size_t *ret_count);
 
-/* Records of these that what a run has replayed is saved now. */
+/* Records that those of these that a run has replayed are saved now. */
 void warm_recipes_note_saved(const struct warm_target *target, const struct warm_shared *shared,
                              const struct recipe_use *unsaved, size_t count);
 
-/* For a device with the environment of this index. Borrows the recipes. For any number of threads
- * at once. */
+/* Makes the source for a device with the environment of this index. Borrows the recipes. Any number
+ * of threads may use it at once. */
 struct replay_source warm_recipes_source(const struct warm_recipes *recipes, size_t environment);
 
-/* The process that watches: it starts the one that replays, and starts it again without the recipe
+/* The watching process: it starts the replaying process, and starts it again without the recipe
  * that crashed or hung the driver. It never loads Vulkan.
  *
  * SIGINT and SIGTERM end a run early and keep what is compiled. They are delivered only while this
@@ -243,7 +243,7 @@ bool warm_watch_is_stopped(void);
 struct warm_probe {
     pid_t pid;            /* 0: there is none (any more) */
     int fd;               /* our end of its socket */
-    const char *settings; /* of drivers, that it has made its own; "": it has this process's */
+    const char *settings; /* driver settings that it has made its own; "": it has this process's */
 };
 
 /* Lists the devices of this machine as vulkan_devices_list does, in the probe process, which makes
@@ -263,26 +263,27 @@ void warm_probe_end(struct warm_probe *probe);
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
                     struct warm_probe *probe);
 
-/* Whether a replay for a target, by `warm` or ahead of a program, has come to its end:
+/* Whether a replay for a target, by `warm` or ahead of a program, has finished:
  * common/blobs/identity_files.h. One thread. */
 
-/* Whether one has begun and not come to its end. */
+/* Whether a replay has begun and not finished. */
 bool warm_unfinished_is(const struct warm_target *target);
 
-/* Before a replay. Whether the file was made for that. */
+/* Call it before a replay. Returns whether it has made the file. */
 bool warm_unfinished_begin(const struct warm_target *target);
 
-/* After its end. made: as warm_unfinished_begin has told. */
+/* Call it after the replay. made: the result of warm_unfinished_begin. */
 void warm_unfinished_end(const struct warm_target *target, bool made);
 
-/* What recipes are replayed on: a device for one environment, as the program had it, as far as
- * pipelines are concerned, and the pipeline cache that one program on one device is
- * warmed into. That starts with what is on disk, and is saved now and then and at the end. Its
- * contents outlive the Vulkan devices that fill it one after the other:
+/* What recipes are replayed on: a device for one environment, equal to the program's as far as
+ * pipelines are concerned, and the pipeline cache that one program on one device is warmed into.
+ * The cache starts with what is on disk, and is saved from time to time and at the end. Its content
+ * outlives the Vulkan devices that fill it one after the other:
  *
  *     warm_cache_attach      loads the file (the first time) and makes the cache object
  *     warm_cache_save        as often as wanted
- *     warm_cache_detach      destroys the object, keeps its data for the next device */
+ *     warm_cache_detach      destroys the object, keeps its data for the next device
+ */
 
 struct warm_vulkan {
     struct vulkan_loader loader;
@@ -297,7 +298,7 @@ struct warm_vulkan {
 enum warm_made {
     WARM_MADE,
     WARM_NOT_MADE,     /* the device does not offer the environment, or refuses it */
-    WARM_OTHER_DEVICE, /* it is gone, or another one, or has another identity */
+    WARM_OTHER_DEVICE, /* the device is gone, is another one, or has another identity */
     WARM_NO_DEVICE     /* nothing will work */
 };
 
@@ -330,8 +331,8 @@ struct warm_cache {
     struct digest saved; /* of the data that is on disk */
 };
 
-/* Makes the cache object on this device with all data that there is. The file's marker stands until
- * the driver has taken its data. False: the driver refuses. */
+/* Makes the cache object on this device with all data so far. The file's marker stays until the
+ * driver has taken its data. False: the driver refuses. */
 bool warm_cache_attach(struct warm_cache *cache, const struct warm_vulkan *vulkan);
 
 /* Whether the cache object holds nothing but a header. Other threads may compile meanwhile. */
@@ -344,12 +345,12 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size);
 /* Destroys the cache object, and keeps what it holds. */
 void warm_cache_detach(struct warm_cache *cache);
 
-/* What a run shows of one program on one device at its end: one row with the result. */
+/* The result of a run for one program on one device: one row. */
 
 enum warm_state {
     WARM_STATE_WARMED,
     WARM_STATE_READY,       /* there is a cache that lacks nothing */
-    WARM_STATE_DENIED,      /* the driver policy lets nothing be kept */
+    WARM_STATE_DENIED,      /* the driver policy forbids keeping anything */
     WARM_STATE_TO_DO,       /* a dry run */
     WARM_STATE_NOTHING,     /* no recipe could be replayed */
     WARM_STATE_INEFFECTIVE, /* the driver keeps nothing in its cache */
@@ -368,7 +369,7 @@ struct warm_report {
     uint64_t time_ns;
 };
 
-/* Fills in the result of a run that has ended; messages for what needs words. */
+/* Fills in the result of a run that has ended; prints messages for what needs words. */
 void warm_report_take(struct warm_report *report, const struct warm_target *target,
                       const struct warm_shared *shared);
 
@@ -379,7 +380,7 @@ void warm_report_show(const struct warm_report *report, struct output *output, b
 bool warm_report_is_finding(const struct warm_report *report);
 
 /* ---- Coverage: how many of a program's pipelines a device can have, and what the others need that
- * it lacks. Collected while `warmpipe warm` goes from program to program, shown at the end ---- */
+ * it lacks. Collected over the programs of `warmpipe warm`, shown at the end ---- */
 
 struct warm_coverage_row;
 
@@ -389,14 +390,14 @@ struct warm_coverage {
     size_t count;
 };
 
-/* Adds the result of a run that has ended. Copies; what no memory is left for is left out. A dry
- * run knows of extensions and features; of limits only a replay does. */
+/* Adds the result of a run that has ended. Copies; skips what there is no memory for. A dry run
+ * knows extensions and features; only a replay knows limits. */
 void warm_coverage_add(struct warm_coverage *coverage, const struct warm_report *report,
                        const struct warm_shared *shared);
 
-/* Asks the drivers, in child processes, what they offer of what the recipes' devices had enabled,
- * and adds it, as a dry run of `warmpipe warm` does: for verbs that replay nothing. Nothing is said
- * of a program without recipes, or without devices here. Called with one thread. */
+/* Queries the drivers, in child processes, for what the recipes' devices had enabled, and adds the
+ * result, as a dry run of `warmpipe warm` does: for verbs that replay nothing. Nothing is shown of
+ * a program without recipes, or without devices here. Called with one thread. */
 void warm_coverage_ask(struct warm_coverage *coverage, const char *root, const char *app,
                        const struct vulkan_devices *devices);
 
