@@ -17,9 +17,8 @@
 
 struct session {
     struct remote remote;
-    char *root; /* of the caches */
-    struct vulkan_devices
-        devices; /* of this machine, once queried; if none, only recipes are pulled */
+    char *root;                    /* of the caches */
+    struct vulkan_devices devices; /* once queried; with none, only recipes are pulled */
     struct inventory_apps apps;
     struct output *output;          /* gets a row for each head; NULL: nothing is shown */
     size_t told;                    /* rows */
