@@ -4,9 +4,8 @@
  * reference more.
  *
  * Vulkan allows this ("Object Model": handles of one type need not be unique, and each creation is
- * matched by its own destruction). The driver object is destroyed with the last reference. (If the
- * driver itself has returned the handle several times, each of these is matched by a destruction:
- * when as many references are left as the driver has given out, less one.)
+ * matched by its own destruction). A destruction goes down the chain when fewer references are left
+ * than times that the driver itself has returned the handle: usually with the last reference.
  *
  * States of an object (enum object_state):
  *
@@ -29,8 +28,8 @@
  * not wait, but asks the driver itself (OBJECTS_ALONE), if
  *   - the claim is one of several in a call, which ends with the last of them;
  *   - it could not share the result: its pipeline cache would miss what the driver compiles;
- *   - the claiming thread has a lower priority, and may not run for as long as the waiting
- *     thread could.
+ *   - the claiming thread has a lower priority, and may not run for as long as the waiting thread
+ *     could.
  *
  * A wait ends after four times the average duration of such a creation here, 20 ms at least,
  * counted from the claim. A waiting thread holds no claim that another thread waits for, so there

@@ -49,7 +49,7 @@ struct remote {
     enum status gone; /* not ok: it does not answer, or not as a remote; it is not asked any more */
     enum status already_told; /* the reason that another process has already reported */
     bool is_unmade_told;      /* remote_tell_unmade has */
-    uint64_t lost;            /* a digest of heads that were seen before and are missing */
+    uint64_t lost; /* sum over the path digests of heads that were seen before and are missing */
 };
 
 /* Reads the keys and opens the engine; the texts of the options are borrowed. False after a
