@@ -190,10 +190,10 @@ struct segment_copy;
 /* Bytes; a file from elsewhere that is larger is not read (too_large). */
 #define RECIPES_MAX_FILE ((uint64_t)1 << 30)
 
-/* How files are read. READ reads the records that are asked for, WHOLE all at once, for who asks
- * for most of them. MAP maps the files, so that the child processes of `warmpipe warm` share their
- * pages; in a mapping, a file that somebody cuts short and a disk that fails are SIGBUS, so the
- * layer never maps. */
+/* How files are read. READ reads the requested records; WHOLE reads all at once, for callers that
+ * request most of them. MAP maps the files, so that the child processes of `warmpipe warm` share
+ * their pages. In a mapping, a truncated file or a failing disk means SIGBUS, so the layer never
+ * maps. */
 enum recipes_access { RECIPES_MAP, RECIPES_READ, RECIPES_WHOLE };
 
 struct recipe_segment {
