@@ -21,10 +21,11 @@
  *     1 → 2   marker_judge finds a death: FAILED_ONCE, this start skips the blob
  *     2 → 2   marker_judge finds a death of a process that knew of the last: FAILED_ONCE, and this
  *             is the last now; of a process that did not know: FAILED_ONCE, no other change
- *     2 → 1   the calls of the last death have returned in another process, which did not die of
- * the blob: marker_drop, or marker_judge if that process was killed 2       a further death:
- * BLOCKED, nothing is changed; the caller moves the blob to quarantine and calls marker_forget any
- * → 1 marker_sweep, if no file has this generation any more
+ *     2 → 1   every call that the last death was in has returned in a process that did not die of
+ *             the blob: marker_drop, or marker_judge if that process was killed
+ *     2       a further death: BLOCKED, nothing is changed; the caller moves the blob to quarantine
+ *             and calls marker_forget
+ *     any → 1 marker_sweep, if no file has this generation any more
  *
  * BLOCKED means: the second death at the same pipeline, the second before a creation has returned,
  * or the third at any.

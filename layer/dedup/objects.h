@@ -19,8 +19,10 @@
  *     CLAIMED ── objects_publish ──▶ SHARED: the waiting threads get OBJECTS_HIT
  *     CLAIMED ── objects_publish, a handle that is known ──▶ none: counted with that object
  *     CLAIMED ── objects_abandon ──▶ none: one of the waiting threads claims it
- *     SHARED  ── objects_claim returns OBJECTS_HIT, objects_reference ──▶ SHARED, one reference
- * more none    ── objects_adopt ──▶ UNSHARED none    ── objects_adopt without facts ──▶ UNKNOWN
+ *     SHARED  ── objects_claim returns OBJECTS_HIT ──▶ SHARED, with one reference more
+ *     SHARED  ── objects_reference ──▶ SHARED, with one reference more
+ *     none    ── objects_adopt ──▶ UNSHARED
+ *     none    ── objects_adopt without facts ──▶ UNKNOWN
  *     SHARED, UNSHARED, UNKNOWN ── the last objects_release ──▶ none
  *
  * Single flight: if several threads ask for one object at once, the first claims it, and the others
