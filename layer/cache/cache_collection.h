@@ -126,8 +126,8 @@ bool passed_cache_is_unread(const struct passed_cache *cache);
 /* Brackets a merge by the program into this cache, from before its sources are copied; NULL: into
  * one that is not collected, which must be counted all the same. Waits for a read of the cache that
  * is under way, because nobody else may use the destination of a merge
- * (VUID-vkMergePipelineCaches-dstCache-10202). A cache that was merged into once is read again only
- * if earlier reads promise less than 4 ms. */
+ * (VUID-vkMergePipelineCaches-dstCache-10202). After the first merge into a cache, a read of it
+ * is begun only if earlier reads promise less than 4 ms. */
 void cache_collection_begin_merge(struct cache_collection *collection, struct passed_cache *cache);
 void cache_collection_end_merge(struct cache_collection *collection, struct passed_cache *cache);
 

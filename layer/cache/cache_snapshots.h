@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Snapshots of the device cache, held in memory, from which programs are answered that read a
- * served cache. All of them share the latest snapshot as long as it holds what they need. A count
- * of changes tells that: it rises with each creation that compiled something, and with each that
- * ended while another was under way. A user remembers the count at the end of its last creation; a
- * snapshot has the count from before it was taken. The size that the driver reports is compared
- * too, because some drivers' feedback is wrong (Turnip of Mesa 26 calls compiles hits).
+/* Snapshots of the device cache, held in memory: for reading served caches back and merging from
+ * them, and for seeding caches. All users share the latest snapshot while it holds what they need.
+ * A count of changes tells that: it rises with each creation that compiled something, and with each
+ * that ended while another was under way. A user remembers the count at the end of its last
+ * creation; a snapshot has the count from before it was taken. The size that the driver reports is
+ * compared too, because some drivers' feedback is wrong (Turnip of Mesa 26 calls compiles hits).
  * Thread-safe. No lock is held across a call down the chain. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_SNAPSHOTS_H
 #define WARMPIPE_LAYER_CACHE_CACHE_SNAPSHOTS_H

@@ -25,11 +25,14 @@
  * compiling it is due as often as looks take no more than a hundredth of the time that the program
  * spends in creations.
  *
- * When a write is due depends on its size: WARMPIPE_FLUSH_IDLE_MS after the last compile, or a
- * fourth of that after the last write. However little was compiled, it is also due that long after
- * the first compile, and then at twice the age of the last write, unless creations have taken less
- * than forty times its cost. If creations take longer than the process runs, because others want
- * the cores, all these times are up to four times as long.
+ * A write is due WARMPIPE_FLUSH_IDLE_MS after the last compile, later after a write of more than 2
+ * MiB. Under steady compiling it is due a fourth of that time after the last write, once creations
+ * have taken a hundred times what a write of this size costs. However little was compiled, it is
+ * also due WARMPIPE_FLUSH_IDLE_MS after the first compile, and then at twice the age of the last
+ * write, once creations have taken forty times what that write cost.
+ *
+ * If creations take longer than the process runs, because others want the cores, all these amounts
+ * of time in creations are up to four times as large.
  *
  * Only the caches decide what is saved (cache_writer_look): feedback and time only bring a look
  * forward. A cache of the same size as at the last look has not changed, unless the driver says
@@ -123,7 +126,7 @@ struct cache_schedule {
 
     /* written by the worker */
     atomic_uint cores;      /* 0: not queried yet */
-    _Atomic uint64_t crowd; /* the ratio of the time in creations to CPU time: 1 to 4 */
+    _Atomic uint64_t crowd; /* time in creations / CPU time of the process: 1 to 4 */
     uint64_t crowd_last;    /* used by the worker alone: the last measurement, 0 to 4, … */
     uint64_t crowd_busy_ns; /* … and its inputs */
     uint64_t crowd_ran_ns;
@@ -390,9 +393,10 @@ void cache_writer_drop_handed(struct cache_writer *writer);
  */
 
 /* Takes the lock, and writes the pending snapshot to disk, merged with what other processes have
- * saved meanwhile; the worker does so only if the gate lets it call the driver. *ret_saved: bytes
- * of the snapshot; 0: nothing was pending. On failure the snapshot is dropped, and the next one
- * tried. False, with the lock held for good: the disk has not answered, and is_abandoned is set. */
+ * saved meanwhile; as a part if the driver cannot be called for that (the gate may not let the
+ * worker in). *ret_saved: bytes of the snapshot that was saved; 0: none was pending, or it failed.
+ * On failure the snapshot is dropped, and the next one tried. False, with the lock held for good:
+ * the disk has not answered, and is_abandoned is set. */
 bool cache_writer_commit(struct cache_writer *writer, enum cache_commit_by by,
                          enum status *ret_reason, size_t *ret_saved);
 
