@@ -61,7 +61,7 @@ struct app_cache_habits app_cache_history_habits(struct app_cache_history *histo
 /* The program has made an empty cache. */
 void app_cache_history_made(struct app_cache_history *history);
 
-/* It has read one of these back, for the first time. */
+/* It has read one of these back. Call it at the first time for each cache. */
 void app_cache_history_read(struct app_cache_history *history);
 
 /* It was given data with this digest, from any cache. empty: the data holds no pipeline. */

@@ -64,8 +64,8 @@ struct app_caches {
     atomic_bool loads_data; /* the program has made a cache with data */
     atomic_bool is_logged;  /* the log says that the program gets more than it made */
 
-    pthread_mutex_t lock;        /* over by_handle, and as said above; not across a call down */
-    struct handle_map by_handle; /* VkPipelineCache → struct app_cache */
+    pthread_mutex_t lock; /* over changes of by_handle, and as said above; not across a call down */
+    struct handle_map by_handle;       /* VkPipelineCache → struct app_cache */
     struct cache_snapshots *snapshots; /* of the device cache */
 };
 

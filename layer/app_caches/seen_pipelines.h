@@ -24,7 +24,7 @@ bool seen_pipelines_has(const struct seen_pipelines *seen, uint64_t fingerprint)
 /* Empties the set. */
 void seen_pipelines_forget(struct seen_pipelines *seen);
 
-/* Frees the memory. No other thread may use the set. */
+/* Frees the memory. Nothing may use the set any more. */
 void seen_pipelines_release(struct seen_pipelines *seen);
 
 #endif

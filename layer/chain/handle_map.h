@@ -29,7 +29,7 @@ struct handle_map {
 
 void handle_map_init(struct handle_map *map);
 
-/* Frees the tables, not the values. No other thread may use the map. */
+/* Frees the tables, not the values. Nothing may use the map any more. */
 void handle_map_release(struct handle_map *map);
 
 /* Returns the value of the key, or NULL. */

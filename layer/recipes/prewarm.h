@@ -49,10 +49,10 @@ struct prewarm_setup {
 };
 
 /* Call it in vkCreateDevice. Checks, with a few system calls, whether there is something to do, and
- * begins it on a thread. If there is a cache file that nobody has left unfinished
- * (blobs/identity_files.h), it begins only in two cases: the device cache reports that the file is
- * of no use; or the recorder reports pipelines that a process has compiled and not saved (then only
- * those). NULL: settings or driver do not allow it, or no thread can be made. */
+ * begins it on a thread. With WARMPIPE_PREWARM=auto, if there is a cache file that nobody has left
+ * unfinished (blobs/identity_files.h), it begins only in two cases: the device cache reports that
+ * the file is of no use; or the recorder reports pipelines that a process has compiled and not
+ * saved (then only those). NULL: settings or driver do not allow it, or no thread can be made. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
 /* Call it in vkDestroyDevice, first of all: waits for the compiles under way, and frees. False:

@@ -37,7 +37,8 @@ struct recipe_writer;
 #define ACCUSED_MAX 64
 
 /* The pipelines that processes seem to have died of; a kill, or an _exit, looks like a crash
- * (common/recipes/recipes.h). A pipeline that the program asks for itself, and survives, is none.
+ * (common/recipes/recipes.h). A pipeline that the program asks for itself, and survives, kills no
+ * process.
  *
  *     1 NONE        zero-initialized
  *     2 ACCUSED     the program has not asked for some of them
@@ -74,7 +75,8 @@ struct recorder_queue {
     bool has_written;  /* used by the writing thread */
     bool has_ended;    /* the process ends: what a save queues is written at once */
     bool has_key;      /* under write_lock: `key` is to be written */
-    bool has_recorded; /* an earlier run has written a key, which is written anew */
+    bool has_recorded; /* there are recipes of earlier runs: the key is written even if this run
+                          adds none */
     struct pipeline_key key;
 
     pthread_mutex_t
