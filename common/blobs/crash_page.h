@@ -68,8 +68,8 @@ enum crash_state {
  * what happened to that process. */
 enum crash_without {
     CRASH_NOT_WITHOUT,   /* no process is known to have been killed without the blob */
-    CRASH_WITHOUT,       /* one was killed, before it had made the calls of that death */
-    CRASH_WITHOUT_PASSED /* one was killed soon after these calls */
+    CRASH_WITHOUT,       /* one was killed before all calls of that death had returned in it */
+    CRASH_WITHOUT_PASSED /* one was killed soon after they had */
 };
 
 struct crash_slot {
@@ -82,7 +82,7 @@ struct crash_slot {
 
 struct crash_page {
     uint8_t record[CRASH_RECORD_SIZE]; /* marker.h */
-    uint8_t boot[CRASH_BOOT_SIZE];     /* the current boot; zeros: not known */
+    uint8_t boot[CRASH_BOOT_SIZE];     /* the boot in which the page was made; zeros: not known */
     CRASH_ATOMIC(uint32_t) ended;      /* the process, or its use of the blob, ends in order */
     CRASH_ATOMIC(uint32_t) returned;   /* a creation with the blob has returned */
     CRASH_ATOMIC(uint32_t) passed;     /* every call of the known death has returned here */
@@ -96,7 +96,7 @@ struct crash_page {
 enum crash_key {
     CRASH_KEY_LOAD = 1, /* a cache is made from the blob */
     CRASH_KEY_MERGE,    /* it is merged for a save, its own load included */
-    CRASH_KEY_READ,     /* its cache is read, or another merged */
+    CRASH_KEY_READ,     /* its cache is read, or merged with others */
     CRASH_KEY_DESTROY,
     CRASH_KEY_UNKNOWN, /* a pipeline that has no key */
     CRASH_KEY_FIRST_PIPELINE

@@ -29,8 +29,8 @@ struct identity_files {
     char loading_name[NAMES_SIZE];
     uint64_t max_blob; /* bytes; larger blobs are not read (too_large) */
     bool is_pulled;    /* what is written came from another machine, and can be pulled again, so the
-                          write is not synced: a program that waits for its cache file does not wait
-                          for the disk */
+                          cache file is not synced: a program that waits for it does not wait for the
+                          disk. A part is synced */
 };
 
 /* Copies everything; touches no file. False: memory is out. Free with identity_files_free. */

@@ -27,7 +27,7 @@
  * (docs/FORMAT.md). No I/O. Each list belongs to one thread at a time.
  *
  * For both: zero-initialize the list; _find returns a borrowed entry, or NULL; _set replaces the
- * entry of the same name, or the oldest one. Unknown text is skipped. */
+ * entry of the same name, or adds one; a full list drops its oldest. Unknown text is skipped. */
 
 /* How many entries are remembered. */
 #define PROGRAM_LIST_MAX 16
