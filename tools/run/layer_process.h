@@ -30,7 +30,7 @@ bool variable_set_if_unset(const char *name, const char *value, bool verbose);
  * bypass_watch starts a process that checks this one (or the program that it becomes) a few times
  * during the first minute, and prints one line on standard error if two checks, at least a second
  * apart, agree. The watcher ends with that process, and is not its child. There is no watcher if
- * orphans would become that process's children (it is the first process of a container), or if the
+ * orphans would become that process's children (as of the first process of a container), or if the
  * process that would adopt the watcher reaps nobody. Errors are ignored. */
 void bypass_watch(void);
 

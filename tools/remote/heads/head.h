@@ -62,10 +62,9 @@ struct head_part {
     uint64_t bytes;                 /* of the object's frame */
     uint64_t unpacked;
     uint64_t made;       /* seconds since the epoch */
-    uint64_t compile_ms; /* about how long its pipelines took to compile on the pushing machine; 0:
-                            not known */
-    char base[OBJECT_NAME_SIZE]; /* its object is packed with this object's driver data; "": without
-                                    a base */
+    uint64_t compile_ms; /* about how long its pipelines took where they were compiled; 0: not
+                            known */
+    char base[OBJECT_NAME_SIZE]; /* the object with whose driver data its own is packed; "": none */
     size_t frame;                /* its frame is in head.frames, at this index - 1; 0: elsewhere */
 };
 
@@ -192,7 +191,7 @@ void object_name(const void *data, size_t size, char ret_name[OBJECT_NAME_SIZE])
 void minisign_sign(const struct minisign_secret_key *key, const void *message, size_t size,
                    const char *trusted_comment, struct bytes *text);
 
-/* A parsed signature, with its message. */
+/* A signed text, taken apart: the lines of the signature, and the message after them. */
 struct minisign_signature {
     uint8_t id[MINISIGN_ID_SIZE];
     uint8_t signature[64];
