@@ -104,7 +104,7 @@ struct prewarm {
     uint64_t seen_requests; /* the program's count at the last poll */
     uint64_t busy_ns;       /* when the program was last seen creating; 0: never */
     uint64_t memory_ns;     /* when memory was last checked */
-    struct replay *left[RECIPE_CRASHES_THREADS]; /* not deleted yet by the thread that made it */
+    struct replay *left[RECIPE_CRASHES_THREADS]; /* for prewarm_finish to delete */
 };
 
 /* Makes all threads end, each after its current compile. */

@@ -46,8 +46,8 @@ void local_quarantined(const char *root, const char *app, const char *identity_h
                        struct bytes *ret_names);
 
 /* Stores a file from elsewhere. Checks the envelope completely, and that it has this very identity
- * and payload. The store then writes it as the cache file, or as a part if there is one. Does
- * nothing if the file or a part already holds the same. */
+ * and payload. The store then writes it as the cache file, or as a part beside a present cache
+ * file. Does nothing if the file or a part already holds the same. */
 enum status local_take(const char *root, const char *app, const char *identity_hex,
                        const char *payload, const uint8_t *data, size_t size);
 

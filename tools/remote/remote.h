@@ -164,7 +164,7 @@ enum status object_get_base(struct remote *remote, const struct head *head,
 /* Leases that one process holds at most. */
 #define LEASE_COUNT 4
 
-/* Time for returning leases at the end, after the time for a push is over, milliseconds. */
+/* Time for giving leases back at the end, after the time for a push is over, milliseconds. */
 #define LEASE_LAST_MS 1000
 
 struct lease {
@@ -193,7 +193,7 @@ enum lease_state lease_try(struct remote *remote, struct leases *leases, const c
 /* If the process holds LEASE_COUNT leases, forgets those that are over; one request for each. */
 void lease_make_room(struct remote *remote, struct leases *leases);
 
-/* Returns the leases whose cache file is in the root; NULL: all. Leases of other processes stay. */
+/* Gives back the leases whose cache file is in the root; NULL: all. Leases of others stay. */
 void lease_give_back(struct remote *remote, struct leases *leases, const char *root);
 
 /* This process's place among those that push to one head. Zero-initialize. */

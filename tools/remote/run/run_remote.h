@@ -40,8 +40,8 @@ static inline bool run_session_open(const struct run_remote *run, struct session
 
 /* Runs the command as a child by `execute`, which returns an exit status if it fails, and passes on
  * the signals that this process receives. When the child has ended, puts away a pulled cache that
- * has killed it, pushes, and returns the leases. Returns the child's exit status; if a signal has
- * killed it, does not return but dies of the same. Called with one thread. */
+ * has killed it, pushes, and gives the leases back. Returns the child's exit status; if a signal
+ * has killed it, does not return but dies of the same. Called with one thread. */
 int run_remote_program(struct run_remote *run, char **command, int (*execute)(char **command));
 
 /* Handles the death of a program in its driver with a cache from the remote. A throw-away container
