@@ -15,9 +15,6 @@
 #include "common/base/status.h"
 #include "common/driver/identity.h"
 
-/* The file's extension, dot included. */
-#define CACHE_SUFFIX ".wpcache"
-
 /* Bytes before the blob, in this format version. */
 #define ENVELOPE_HEADER_SIZE 960
 

@@ -78,7 +78,7 @@ enum status recipe_merge(const struct recipe_merge_input *inputs, size_t count,
 
 void recipe_merge_free(struct recipe_merged *merge);
 
-/* ---- The graph: which form refers to which forms and code ----
+/* The graph: which form refers to which forms and code.
  *
  * Records may be hostile: a reference that leads nowhere, to another kind of object or in a circle
  * makes a form incomplete. Belongs to one thread. */
@@ -133,7 +133,7 @@ uint64_t recipe_graph_keep(struct recipe_graph *graph, struct recipe_node *node)
 /* Undoes all but the first `kept` that were kept. */
 void recipe_graph_undo(struct recipe_graph *graph, size_t kept);
 
-/* ---- The segments of a folder, open for a merge ---- */
+/* The segments of a folder, open for a merge. */
 
 /* How much of the folder is held at most; the rest stays. */
 struct recipe_sources_limits {
@@ -170,7 +170,7 @@ enum status recipe_sources_open(int folder_fd, const struct recipe_sources_limit
 
 void recipe_sources_close(struct recipe_sources *sources);
 
-/* ---- Compaction of a program's folder ----
+/* Compaction of a program's folder.
  *
  * Reads all that it writes, so call it off the program's threads. Nothing here logs. Thread-safe;
  * of several processes at once one compacts, the others get `locked`. */

@@ -20,7 +20,7 @@
 #include "common/files/file.h"
 #include "common/recipes/segment.h"
 
-/* ---- The folder of a program, and the names in it: docs/FORMAT.md ---- */
+/* The folder of a program, and the names in it: docs/FORMAT.md. */
 
 #define RECIPE_FOLDER    "recipes"
 #define RECIPE_SUFFIX    ".wprecipes"
@@ -54,7 +54,7 @@ void recipe_folder_sweep(int folder_fd);
  * closed by the caller. */
 enum status recipe_folder_open(const char *root, const char *app, bool create, int *ret_fd);
 
-/* ---- Reading: all segments as one ----
+/* Reading: all segments as one.
  *
  * Opening reads the index of each segment, or, of a segment without one, the records' headers. The
  * digest of a record is checked when it is first asked for. A damaged record is dropped and
@@ -112,7 +112,7 @@ uint64_t recipes_size(const struct recipes *recipes);
 
 struct recipe_damage recipes_damage(const struct recipes *recipes);
 
-/* ---- Writing: the segment of this process, one for each device ----
+/* Writing: the segment of this process, one for each device.
  *
  * Records are appended and never changed. States of a writer:
  *
@@ -153,7 +153,7 @@ void recipe_writer_close(struct recipe_writer *writer, bool seal);
  * nothing was removed. NULL is a no-op. */
 bool recipe_writer_discard(struct recipe_writer *writer);
 
-/* ---- Pipelines that crashed a driver: of one program, for one driver identity ----
+/* Pipelines that crashed a driver: of one program, for one driver identity.
  *
  * A process that replays notes the pipeline of each of its threads in a file of its own, which
  * outlives it and is locked while it lives. States of a pipeline:

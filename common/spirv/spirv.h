@@ -107,8 +107,6 @@ bool spirv_constant(const struct spirv_module *module, uint32_t id, uint32_t *re
 bool spirv_entry_point(const struct spirv_module *module, uint32_t model, const char *name,
                        uint32_t *ret_function);
 
-/* Whether a shader stage of a pipeline names what its code has. Pure functions; thread-safe. */
-
 /* The interface of an entry point: the descriptors and the push constants that it uses, against
  * what a pipeline layout has. A driver trusts that they fit, and may crash where they do not. Pure
  * functions; thread-safe. */

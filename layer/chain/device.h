@@ -44,11 +44,9 @@ struct device {
     VkDevice handle;
     struct instance *instance; /* referenced */
     device_table table;
-    PFN_vkGetDeviceProcAddr
-        lower_next; /* of this library's lower copy in the chain; NULL: there is none */
-    struct device_services
-        *services;            /* set between link and publish; NULL: pass everything through */
-    struct device *next_kept; /* list of devices that have ended and are never freed */
+    PFN_vkGetDeviceProcAddr lower_next; /* the library's lower copy in the chain; NULL: none */
+    struct device_services *services;   /* set between link and publish; NULL: pass all through */
+    struct device *next_kept;           /* list of devices that have ended and are never freed */
 };
 
 /* Calls the next vkCreateDevice. *ret_link: the new link, to be published; NULL on failure, and if

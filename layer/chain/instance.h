@@ -20,8 +20,7 @@ struct instance {
     atomic_uint references; /* the instance itself and each of its devices */
     VkInstance handle;
     PFN_vkGetInstanceProcAddr next_proc;
-    PFN_vkGetInstanceProcAddr
-        lower_next; /* of this library's lower copy in the chain; NULL: there is none */
+    PFN_vkGetInstanceProcAddr lower_next; /* the library's lower copy in the chain; NULL: none */
     PFN_vkDestroyInstance next_destroy;
     PFN_vkCreateDebugUtilsMessengerEXT next_create_messenger;
     PFN_vkCreateDebugReportCallbackEXT next_create_report_callback;

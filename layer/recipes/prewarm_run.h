@@ -94,8 +94,7 @@ struct prewarm {
     atomic_uint refused[REPLAY_OUTCOME_COUNT]; /* because of the recipe itself */
 
     pthread_mutex_t lock;
-    pthread_cond_t
-        changed;      /* a stop was requested, or a thread has ended; by the monotonic clock */
+    pthread_cond_t changed; /* a stop was requested, or a thread has ended; monotonic clock */
     unsigned threads; /* threads that have not ended; the first opens what is needed, and starts the
                          others */
     unsigned in_driver; /* of these; the others may be at a disk */

@@ -79,9 +79,8 @@ struct recorder_queue {
                           adds none */
     struct pipeline_key key;
 
-    pthread_mutex_t
-        taken_lock;          /* over `taken`; no other lock is taken and nothing called under it */
-    struct digest_set taken; /* marks of everything that was ever queued */
+    pthread_mutex_t taken_lock; /* over `taken`; a leaf: no other lock and no call down under it */
+    struct digest_set taken;    /* marks of everything that was ever queued */
 
     struct accused accused;
 };

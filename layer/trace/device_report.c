@@ -10,6 +10,9 @@
 #include "common/base/text.h"
 #include "layer/worker/sandbox.h"
 
+_Static_assert((int)PROGRAM_SETTINGS_SIZE == (int)DRIVER_SETTINGS_SIZE,
+               "what is written of a process can be read again");
+
 void device_report_init(struct device_report *report)
 {
     report->state = CACHE_STATE_COLD;

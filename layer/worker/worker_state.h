@@ -28,10 +28,10 @@ struct worker_job {
 
 extern struct worker_state {
     pthread_mutex_t lock;
-    pthread_cond_t
-        changed; /* a client was added or is awake; both conditions use the monotonic clock */
-    pthread_cond_t rested; /* the worker has returned from a call, or left the driver */
-    unsigned generation;   /* counts forks */
+    /* Both conditions use the monotonic clock. */
+    pthread_cond_t changed; /* a client was added or is awake */
+    pthread_cond_t rested;  /* the worker has returned from a call, or left the driver */
+    unsigned generation;    /* counts forks */
     struct worker_client *clients;
     struct worker_client *busy;   /* whose `work` is running, without the lock */
     struct worker_client *ending; /* whose `last` is running, without the lock */

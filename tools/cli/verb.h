@@ -60,8 +60,7 @@ typedef int verb_work(const struct arguments *arguments, const char *root,
 struct verb {
     const char *name;
     const char *summary; /* one line */
-    const char
-        *doing; /* shown on a terminal after two seconds; NULL: nothing, or the verb shows more */
+    const char *doing; /* shown on a terminal after two seconds; NULL: nothing, or the verb does */
     const char *operands;              /* as the usage line shows them; NULL: none */
     const char *description;           /* for --help; the whole page fits 80 columns by 24 lines */
     const struct option_spec *options; /* ends with a NULL name; --help and -v are added to them */

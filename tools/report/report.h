@@ -237,8 +237,8 @@ double report_ratio(const struct report_program *program);
 /* The same by the clock: while any thread created pipelines. */
 double report_clock_ratio(const struct report_program *program);
 
-/* ---- The page: a report as one HTML document that needs nothing else. Its markup, style and
- * script are page.html, page.css and page.js; codegen/report.py puts them into the program ---- */
+/* The page: a report as one HTML document that needs nothing else. Its markup, style and
+ * script are page.html, page.css and page.js; codegen/report.py puts them into the program. */
 
 /* The page, cut where the title, the body and the timelines go; written by codegen/report.py. */
 struct report_piece {
@@ -269,8 +269,8 @@ void report_timelines(struct bytes *json, const struct report *report,
 /* How many spans of a run its timeline shows. */
 size_t report_timelines_shown(const struct trace_run *run);
 
-/* ---- HTML, appended to bytes; figures and bars as the page shows them: html.c. Lack of memory:
- * bytes.failed. Thread-safe ---- */
+/* HTML, appended to bytes; figures and bars as the page shows them: html.c. Lack of memory:
+ * bytes.failed. Thread-safe. */
 
 /* Appends the format as it stands. Each %s in it is replaced by a text that is escaped for elements
  * and for attributes in quotes, so nothing in a file can become markup. Control characters, and

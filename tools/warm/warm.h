@@ -379,8 +379,8 @@ void warm_report_show(const struct warm_report *report, struct output *output, b
 /* Whether something went wrong. */
 bool warm_report_is_finding(const struct warm_report *report);
 
-/* ---- Coverage: how many of a program's pipelines a device can have, and what the others need that
- * it lacks. Collected over the programs of `warmpipe warm`, shown at the end ---- */
+/* Coverage: how many of a program's pipelines a device can have, and what the others need that
+ * it lacks. Collected over the programs of `warmpipe warm`, shown at the end. */
 
 struct warm_coverage_row;
 
