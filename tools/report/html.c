@@ -2,25 +2,20 @@
 #include "tools/report/report.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
 
-/* NULL: the character needs none. */
-static const char *html_entity(char character)
-{
-    static const char *const entities[128] = {
-        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
-    return (unsigned char)character < 128 ? entities[(unsigned char)character] : NULL;
-}
-
 static void html_put_escaped(struct bytes *out, const char *text)
 {
+    static const char *const entities[UCHAR_MAX + 1] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
     while (*text) {
         const size_t length = utf8_length(text);
-        const char *escape = html_entity(*text);
+        const char *escape = entities[(unsigned char)*text];
         if (escape) {
             bytes_put_text(out, escape);
         } else if (utf8_shown_length(text) == 0) {
