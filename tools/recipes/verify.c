@@ -7,27 +7,10 @@
 #include <string.h>
 
 #include "common/base/bytes.h"
-#include "common/base/text.h"
 #include "common/files/file.h"
-#include "common/recipes/recipes.h"
 
 /* Files beside that keep a descriptor. */
 #define MAX_OPEN_FDS 64
-
-bool verify_recipes_has_our_name(const char *name)
-{
-    return text_ends_in(name, RECIPE_SUFFIX);
-}
-
-bool verify_recipes_is_one(int directory_fd, const char *name)
-{
-    uint8_t head[RECIPE_HEADER_SIZE];
-    size_t read;
-    uint64_t size;
-    return verify_recipes_has_our_name(name) ||
-           (file_read_head(directory_fd, name, head, sizeof head, &read, &size) == STATUS_ok &&
-            read > 0 && recipe_check_header(head, read) != STATUS_bad_magic);
-}
 
 /* A file, and what was found in it. */
 struct verified_file {
@@ -83,7 +66,7 @@ static bool verify_add_files(struct verify_recipes *recipes, int directory_fd, c
     AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     const char *name;
     while (enough_memory && (name = listing_next(listing))) {
-        if (verify_recipes_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
+        if (recipe_tool_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
             enough_memory = verify_add_file(recipes, directory_fd, name, !only);
         }
     }
