@@ -35,7 +35,8 @@ VkResult vulkan_loader_create_instance(struct vulkan_loader *loader, uint32_t ap
 /* Without an instance a no-op. */
 void vulkan_loader_destroy_instance(struct vulkan_loader *loader);
 
-/* All physical devices of the instance. *ret_devices is to be freed; NULL where there are none. */
+/* All physical devices of the instance. *ret_devices is to be freed; where there are none, it and
+ * *ret_count stay as they are: NULL and 0. */
 VkResult vulkan_loader_devices(const struct vulkan_loader *loader, VkPhysicalDevice **ret_devices,
                                uint32_t *ret_count);
 
