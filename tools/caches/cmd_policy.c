@@ -41,15 +41,6 @@ static void policy_show_identity(struct output *output, const struct driver_iden
     output_text(output, "api_version", api_version);
 }
 
-static void policy_show_verdict(struct output *output, const struct policy *policy)
-{
-    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
-        const struct policy_member *member = &policy_members[i];
-        output_flag(output, member->key, *(const bool *)((const char *)policy + member->offset));
-    }
-    output_size(output, "max_blob", policy->max_blob);
-}
-
 /* "inject=no max-blob=64M", as in a policy file. */
 static void policy_put_statements(const struct policy_rule *rule, char *ret_text, size_t size)
 {
@@ -112,7 +103,11 @@ static void policy_show_device(struct output *output, const struct driver_identi
     if (verbose) {
         policy_show_identity(output, identity);
     }
-    policy_show_verdict(output, &policy);
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
+        const struct policy_member *member = &policy_members[i];
+        output_flag(output, member->key, *(const bool *)((const char *)&policy + member->offset));
+    }
+    output_size(output, "max_blob", policy.max_blob);
     output_text(output, "rule", policy.rule);
     output_open(output, "rules", OUTPUT_LIST);
     if (rules->use_table) {

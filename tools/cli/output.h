@@ -39,7 +39,7 @@ enum output_shape {
 
 /* The cells of a table. Every row has the same keys in the same order. */
 struct output_table {
-    struct bytes cells; /* of each: 'l' or 'r', key, zero, text, zero */
+    struct bytes cells; /* of each: 'l' or 'r', key as it is shown, zero, text, zero */
     size_t count;       /* of cells */
     size_t columns;     /* of the first row, once it has ended */
 };
