@@ -201,7 +201,7 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
             output_message("no pipelines in these traces");
         }
         status = report_tell(arguments, &report, &sources);
-    } else if (app && sources.runs.count > 0) {
+    } else if (app && (sources.runs.count > 0 || !sources.misused)) {
         output_message("no program '%s' in these traces", app);
     }
     trace_runs_free(&sources.runs);
