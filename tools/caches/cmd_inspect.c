@@ -332,13 +332,14 @@ static int inspect_show_spirv(const struct recipe_segment *segment, const char *
         return EXIT_USAGE;
     }
     AUTO_FREE char *text = spirv_disassemble(code.data, code.size);
-    if (!text) {
-        output_message("SPIR-V %s cannot be disassembled", spirv);
-        return EXIT_FINDING;
-    }
     output_begin(&output, json);
-    output_lines(&output, "spirv", text);
-    return output_end(&output, EXIT_CLEAN);
+    if (text) {
+        output_lines(&output, "spirv", text);
+    } else {
+        output_message("SPIR-V %s cannot be disassembled", spirv);
+        output_note_error();
+    }
+    return output_end(&output, text ? EXIT_CLEAN : EXIT_FINDING);
 }
 
 /* Paths are of any length: in text they are a column of a table. */
