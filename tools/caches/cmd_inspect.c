@@ -146,23 +146,6 @@ static int inspect_show_cache(const uint8_t *data, size_t size, const struct arg
 
 /* Recipe files. */
 
-static void inspect_show_use(struct output *output, const struct recipe_segment *segment,
-                             const struct recipe_use *use)
-{
-    struct recipe_record form;
-    output_open(output, NULL, OUTPUT_ROW);
-    output_digest(output, "pipeline", use->pipeline);
-    output_text(output, "kind",
-                recipe_segment_find(segment, RECIPE_FORM, use->pipeline, &form)
-                    ? recipe_tool_kind(form.data, form.size)
-                    : "elsewhere");
-    output_time(output, "last_day", (uint64_t)use->last_day * DAY_S);
-    output_number(output, "days", use->days);
-    output_number(output, "compile_us", use->compile_us);
-    output_digest(output, "environment", use->environment);
-    output_close(output);
-}
-
 static void inspect_show_uses(struct output *output, const struct recipe_segment *segment)
 {
     AUTO(recipe_uses_free) struct recipe_uses uses = {0};
@@ -170,32 +153,35 @@ static void inspect_show_uses(struct output *output, const struct recipe_segment
     recipe_uses_fold(&uses);
     output_open(output, "uses", OUTPUT_TABLE);
     for (size_t i = 0; i < uses.count; i++) {
-        inspect_show_use(output, segment, &uses.uses[i]);
+        const struct recipe_use *use = &uses.uses[i];
+        struct recipe_record form;
+        const bool is_here = recipe_segment_find(segment, RECIPE_FORM, use->pipeline, &form);
+        output_open(output, NULL, OUTPUT_ROW);
+        output_digest(output, "pipeline", use->pipeline);
+        output_text(output, "kind", is_here ? recipe_tool_kind(form.data, form.size) : "elsewhere");
+        output_time(output, "last_day", (uint64_t)use->last_day * DAY_S);
+        output_number(output, "days", use->days);
+        output_number(output, "compile_us", use->compile_us);
+        output_digest(output, "environment", use->environment);
+        output_close(output);
     }
     output_close(output);
 }
 
 /* The intact records of a kind, and their bytes. */
-static uint64_t inspect_count_records(const struct recipe_segment *segment, unsigned kind,
-                                      uint64_t *ret_bytes)
-{
-    struct recipe_record record;
-    uint64_t records = 0;
-    size_t at = SIZE_MAX;
-    *ret_bytes = 0;
-    while (recipe_segment_next_of(segment, kind, &at, &record)) {
-        records += record.data != NULL;
-        *ret_bytes += record.size;
-    }
-    return records;
-}
-
 static void inspect_show_kind(struct output *output, const struct recipe_segment *segment,
                               unsigned kind, const char *name)
 {
-    uint64_t bytes;
+    struct recipe_record record;
+    uint64_t records = 0;
+    uint64_t bytes = 0;
+    size_t at = SIZE_MAX;
+    while (recipe_segment_next_of(segment, kind, &at, &record)) {
+        records += record.data != NULL;
+        bytes += record.size;
+    }
     output_open(output, name, OUTPUT_GROUP);
-    output_number(output, "count", inspect_count_records(segment, kind, &bytes));
+    output_number(output, "count", records);
     output_size(output, "size", bytes);
     output_close(output);
 }
