@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/base/json.h"
-#include "tools/cli/json_value.h"
 #include "tools/cli/output.h"
 
 /* In microseconds: about thirty years, for a time and for a span. */
