@@ -20,11 +20,6 @@ const char *vulkan_loader_open(struct vulkan_loader *ret_loader)
     return NULL;
 }
 
-PFN_vkVoidFunction vulkan_loader_get(const struct vulkan_loader *loader, const char *name)
-{
-    return loader->get(loader->instance, name);
-}
-
 uint32_t vulkan_loader_version(const struct vulkan_loader *loader)
 {
     uint32_t version = VK_API_VERSION_1_0;

@@ -23,8 +23,7 @@ struct vulkan_loader {
 const char *vulkan_loader_open(struct vulkan_loader *ret_loader);
 
 /* A command by its name; NULL: unknown. */
-PFN_vkVoidFunction vulkan_loader_get(const struct vulkan_loader *loader, const char *name);
-#define VULKAN_GET(loader, name) ((PFN_##name)vulkan_loader_get(loader, #name))
+#define VULKAN_GET(loader, name) ((PFN_##name)(loader)->get((loader)->instance, #name))
 
 /* The loader's own version. */
 uint32_t vulkan_loader_version(const struct vulkan_loader *loader);

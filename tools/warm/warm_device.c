@@ -98,7 +98,7 @@ static PFN_vkVoidFunction vulkan_command_2(const struct warm_vulkan *vulkan,
                                            const char *extension_name)
 {
     const char *known = told->api_version >= VK_API_VERSION_1_1 ? name : extension_name;
-    return told->has_properties2 ? vulkan_loader_get(&vulkan->loader, known) : NULL;
+    return told->has_properties2 ? vulkan->loader.get(vulkan->loader.instance, known) : NULL;
 }
 
 static bool warm_vulkan_find_device(struct warm_vulkan *vulkan, const struct warm_target *target,
