@@ -100,8 +100,7 @@ struct verify_visit {
     int fd;
     bool is_quarantine;
     bool is_checked;                /* by verify_folder */
-    bool are_opened;                /* verify_recipes_open was called */
-    struct verify_recipes *recipes; /* NULL: not opened, or no memory */
+    struct verify_recipes *recipes; /* NULL: not opened yet, or no memory */
 };
 
 /* A segment is judged together with the segments beside it. */
@@ -171,9 +170,8 @@ static void verify_our_file(struct verification *verification, struct verify_vis
         verify_cache_file(verification, visit->fd, name, path);
         return;
     }
-    if (!visit->are_opened) {
+    if (!visit->recipes) {
         visit->recipes = verify_recipes_open(visit->fd, NULL);
-        visit->are_opened = true;
     }
     verify_recipe_file(verification, visit->recipes, name, path);
 }
