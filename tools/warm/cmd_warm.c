@@ -115,8 +115,10 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     size_t unsaved_count;
     AUTO_FREE struct recipe_use *unsaved = warm_recipes_unsaved(target, &unsaved_count);
     /* Whether there is a cache which what is compiled all at once has come to the end of. */
-    const bool is_finished = reason == STATUS_ok && !warm_unfinished_is(target) &&
-                             !recipe_crashes_are_many_of(target->root, target->app, target->digest);
+    const bool is_finished =
+        reason == STATUS_ok && !warm_unfinished_is(target) &&
+        !(target->offer_only ? warm_many_have_died : recipe_crashes_are_many_of)(
+            target->root, target->app, target->digest);
     if (reason == STATUS_out_of_memory || /* nothing could be saved */
         (is_finished && unsaved_count == 0 && !has_others)) {
         report->state = WARM_STATE_READY;

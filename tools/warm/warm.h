@@ -259,6 +259,9 @@ void warm_probe_end(struct warm_probe *probe);
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
                     struct warm_probe *probe);
 
+/* As recipe_crashes_are_many_of, but writes nothing. */
+bool warm_many_have_died(const char *root, const char *app, struct digest identity);
+
 /* Whether a replay for a target, by `warm` or ahead of a program, has come to its end:
  * common/blobs/identity_files.h. One thread. */
 

@@ -57,6 +57,15 @@ struct store *warm_target_store(const struct warm_target *target, bool read_only
     return store_open(&options, &target->identity);
 }
 
+bool warm_many_have_died(const char *root, const char *app, struct digest identity)
+{
+    struct recipe_crashes *crashes = NULL;
+    recipe_crashes_open(root, app, identity, 0, &crashes);
+    const bool died = crashes && recipe_crashes_are_many(crashes);
+    recipe_crashes_close(crashes);
+    return died;
+}
+
 /* The program's folder; -1: there is none, and nothing is found or noted in it. */
 static int warm_unfinished_open(const struct warm_target *target, bool create,
                                 char ret_identity[DIGEST_HEX_SIZE], char ret_name[NAMES_SIZE])
