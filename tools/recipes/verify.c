@@ -30,17 +30,6 @@ struct verify_recipes {
     size_t judged; /* the file whose records are being judged */
 };
 
-/* Reads the whole file into memory: whatever happens to it meanwhile, all checks of a record see
- * the same bytes. */
-static enum status verify_read_judged(int directory_fd, const char *name,
-                                      struct recipe_segment *segment)
-{
-    uint8_t *data;
-    size_t size;
-    const enum status status = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
-    return status == STATUS_ok ? recipe_segment_take(data, size, segment) : status;
-}
-
 /* False: out of memory. */
 static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, const char *name,
                             bool is_judged)
@@ -51,9 +40,17 @@ static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, co
     struct verified_file *file = &recipes->files[recipes->count];
     *file = (struct verified_file){.is_judged = is_judged};
     snprintf(file->name, sizeof file->name, "%s", name);
-    file->status = is_judged
-                       ? verify_read_judged(directory_fd, name, &file->segment)
-                       : recipe_segment_open(directory_fd, name, RECIPES_READ, &file->segment);
+    if (is_judged) {
+        /* The whole file: whatever happens to it meanwhile, all checks see the same bytes. */
+        uint8_t *data;
+        size_t size;
+        file->status = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
+        if (file->status == STATUS_ok) {
+            file->status = recipe_segment_take(data, size, &file->segment);
+        }
+    } else {
+        file->status = recipe_segment_open(directory_fd, name, RECIPES_READ, &file->segment);
+    }
     if (recipes->count++ >= MAX_OPEN_FDS) {
         recipe_segment_close_fd(&file->segment);
     }
