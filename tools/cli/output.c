@@ -157,9 +157,9 @@ static void output_put_text(struct output *output, const char *key, const char *
 {
     struct bytes *out = &output->pending;
     if (output_in_table(output)) {
-        AUTO(bytes_free) struct bytes readable = {0};
-        output_put_readable(&readable, text);
-        output_table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
+        output_table_begin_cell(&output->table, key, output->number_in_hand);
+        output_put_readable(&output->table.cells, text);
+        bytes_put_u8(&output->table.cells, '\0');
         return;
     }
     if (output_in_row(output)) {

@@ -26,13 +26,10 @@ struct output_cell {
     bool right;
 };
 
-void output_table_add(struct output_table *table, const char *key, const void *text, size_t size,
-                      bool right)
+void output_table_begin_cell(struct output_table *table, const char *key, bool right)
 {
     bytes_put_u8(&table->cells, right ? 'r' : 'l');
     output_put_words(&table->cells, key);
-    bytes_put_u8(&table->cells, '\0');
-    bytes_put(&table->cells, text, size);
     bytes_put_u8(&table->cells, '\0');
     table->count++;
 }

@@ -129,25 +129,20 @@ static bool events_take_argument(struct trace_event *event, struct json_text key
 {
     const struct {
         const char *key;
-        char *text;
-    } texts[] = {
-        {"state", event->state},        {"cache", event->state},
-        {"reason", event->reason},      {"app", event->app},
-        {"driver", event->driver},      {"identity", event->identity},
-        {"device", event->device_name}, {"driver_info", event->driver_info},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (json_text_is(key, texts[i].key)) {
-            return json_value_text(value, texts[i].text, TRACE_TEXT_SIZE);
-        }
-    }
-    const struct {
-        const char *key;
+        char *text; /* NULL: */
         uint64_t *number;
-    } numbers[] = {{"dev", &event->device}, {"bytes", &event->bytes}, {"events", &event->dropped}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (json_text_is(key, numbers[i].key)) {
-            return events_number(value, numbers[i].number);
+    } known[] = {
+        {"state", event->state, NULL},        {"cache", event->state, NULL},
+        {"reason", event->reason, NULL},      {"app", event->app, NULL},
+        {"driver", event->driver, NULL},      {"identity", event->identity, NULL},
+        {"device", event->device_name, NULL}, {"driver_info", event->driver_info, NULL},
+        {"dev", NULL, &event->device},        {"bytes", NULL, &event->bytes},
+        {"events", NULL, &event->dropped},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (json_text_is(key, known[i].key)) {
+            return known[i].text ? json_value_text(value, known[i].text, TRACE_TEXT_SIZE)
+                                 : events_number(value, known[i].number);
         }
     }
     char text[TRACE_TEXT_SIZE];
