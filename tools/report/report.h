@@ -293,6 +293,8 @@ void html_put_bar(struct bytes *out, const struct html_segment *segments, size_t
 struct html_figure {
     char text[48];
 };
+struct html_figure html_format(const char *format, ...) /* as printf; cut to fit */
+    __attribute__((format(printf, 1, 2)));
 struct html_figure html_duration(uint64_t nanoseconds);         /* "812 ms", "1.24 s" */
 struct html_figure html_size(uint64_t bytes);                   /* "1.50 MiB" */
 struct html_figure html_count(uint64_t number);                 /* "12,345" */
