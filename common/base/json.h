@@ -91,4 +91,9 @@ struct json_text json_read_any(struct json_reader *reader);
 /* Nothing but white space may follow. */
 void json_read_end(struct json_reader *reader);
 
+/* A string as json_read_any gives it, with its escapes resolved, zero-terminated, cut between
+ * characters to fit `capacity` (at least 1). U+0000 and lone surrogates become U+FFFD. False: it is
+ * not a string; nothing is written. */
+bool json_value_text(struct json_text value, char *ret_text, size_t capacity);
+
 #endif

@@ -198,6 +198,7 @@ TEST(General, TwoDashesEndTheOptions)
     write_file(folder.path + "/--json", "");
     ToolResult result = run_tool({"inspect", "--", "--json"}, {}, folder.path);
     EXPECT_EQ(result.exit_status, 2);
+    EXPECT_EQ(result.out, "");
     EXPECT_TRUE(contains(result.err, "'--json' is neither a cache file nor a recipe file"))
         << result.err;
 }

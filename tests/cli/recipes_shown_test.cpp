@@ -253,4 +253,19 @@ TEST_F(RecipeFiles, TextInSpirvIsShownReadably)
     EXPECT_TRUE(contains(report(words)["spirv"], "\x1b[2J"));
 }
 
+// Whoever asked for a document gets one, whatever stands in the file.
+TEST_F(RecipeFiles, CodeThatIsNoSpirvIsAFindingInJsonToo)
+{
+    SamplePipeline sample = a;
+    sample.code[0] ^= 1; // the magic number
+    Samples::encode_again(sample);
+    write(sample);
+    const std::vector<std::string> words = {"inspect", "--spirv", hex(sample.code),
+                                            segments().at(0)};
+    const ToolResult result = tool(words);
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(result.out, "");
+    EXPECT_EQ("warmpipe: " + std::string(report(words, 1)["error"]) + "\n", result.err);
+}
+
 } // namespace

@@ -144,6 +144,16 @@ TEST_F(Report, SeveralFilesAndProgramsAtOnce)
     EXPECT_TRUE(contains(none.err, "no program 'gamma' in these traces"));
 }
 
+// A process is about to begin it.
+TEST_F(Report, AnEmptyTraceHoldsNoProgramEither)
+{
+    const std::string expected = "report: no program 'alpha' in these traces";
+    const std::string trace = put_text("");
+    EXPECT_EQ(tool({trace, "--app", "alpha"}).err, "warmpipe: " + expected + "\n");
+    EXPECT_EQ(document({trace, "--app", "alpha"}, 2)["error"], expected);
+    EXPECT_EQ(tool({trace}).exit_status, 0);
+}
+
 TEST_F(Report, ARunIsInOneFile)
 {
     for (int number = 0; number < 2; number++) {

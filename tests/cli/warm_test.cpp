@@ -14,6 +14,10 @@
 #include "child.h"
 #include "warm_fixture.h"
 
+extern "C" {
+#include "common/recipes/recipes.h"
+}
+
 namespace {
 
 TEST_F(Warm, TheProgramFindsAllOfIt)
@@ -205,6 +209,35 @@ TEST_F(Warm, ADryRunWritesNothing)
     EXPECT_EQ(names_in(root + "/program/recipes"), recipes_before);
     // As an image of a container sets it (docs/CONTAINERS.md).
     EXPECT_EQ(caches({"--dry-run"}, {{"WARMPIPE_READONLY", "1"}}).at(0)["state"], "to_do");
+}
+
+// What a process died of is there to be read, and is written down by who may write.
+TEST_F(Warm, ADryRunLeavesTheNotesOfTheDead)
+{
+    record();
+    const std::string older = names_in(root + "/program", ".wpcache").at(0);
+    caches({});
+    digest driver = {};
+    for (const std::string &name : names_in(root + "/program", ".wpcache")) {
+        if (name != older) {
+            ASSERT_TRUE(digest_parse(name.substr(0, 32).c_str(), &driver));
+        }
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        recipe_crashes *crashes;
+        if (recipe_crashes_open(root.c_str(), "program", driver, 1, &crashes) == STATUS_ok) {
+            recipe_crashes_begin(crashes, 0, digest{1, 2});
+        }
+        _exit(0);
+    }
+    waitpid(child, nullptr, 0);
+    const auto before = names_in(root + "/program/recipes");
+    ASSERT_EQ(names_in(root + "/program/recipes", ".replaying").size(), 1u);
+    caches({"--dry-run"}, {{"WARMPIPE_READONLY", "1"}});
+    EXPECT_EQ(names_in(root + "/program/recipes"), before);
+    caches({});
+    EXPECT_EQ(names_in(root + "/program/recipes", ".replaying").size(), 0u);
 }
 
 TEST_F(Warm, ThePolicyIsObeyed)

@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -29,14 +28,6 @@ bool cache_file_has_our_magic(const void *data, size_t size)
     return envelope_peek_layout(data, size, &layout) &&
            envelope_validate_header(data, sizeof(layout.magic), size, NULL, &envelope) !=
                STATUS_bad_magic;
-}
-
-static bool cache_file_is_named_after(const char *name, const struct driver_identity *identity)
-{
-    char hex[DIGEST_HEX_SIZE];
-    digest_format(identity_digest(identity), hex);
-    size_t length = strlen(hex);
-    return strncmp(name, hex, length) == 0 && name[length] == '.';
 }
 
 /* Checks the blob, which is next in the file: its digest, and the driver's header at its start. */
@@ -89,24 +80,24 @@ static enum status cache_file_check_open(int fd, uint64_t size, const char *name
     if (reason == STATUS_ok) {
         reason = cache_file_check_blob(fd, &file->envelope, buffer);
     }
-    if (reason == STATUS_ok && !cache_file_is_named_after(name, &file->envelope.identity)) {
-        reason = STATUS_renamed;
+    if (reason != STATUS_ok) {
+        return reason;
     }
-    return reason;
+    char hex[DIGEST_HEX_SIZE];
+    digest_format(identity_digest(&file->envelope.identity), hex);
+    const size_t length = strlen(hex);
+    return strncmp(name, hex, length) == 0 && name[length] == '.' ? STATUS_ok : STATUS_renamed;
 }
 
 enum status cache_file_check(int directory_fd, const char *name, struct cache_file *ret_file)
 {
-    struct cache_file file;
-    memset(&file, 0, sizeof file);
-    file.ours = cache_file_has_our_name(name);
-    int fd = -1;
+    struct cache_file file = {.ours = cache_file_has_our_name(name)};
+    AUTO_CLOSE int fd = -1;
     uint64_t size = 0;
     enum status reason = file_open(directory_fd, name, &fd, &size);
     if (reason == STATUS_ok) {
         reason =
             size > SIZE_LIMIT ? STATUS_too_large : cache_file_check_open(fd, size, name, &file);
-        close(fd);
     }
     *ret_file = file;
     return reason;

@@ -19,13 +19,6 @@ static const struct option_spec options[] = {
     {NULL, 0, NULL, NULL},
 };
 
-/* From the settings. */
-struct rules {
-    bool use_table;
-    struct policy_file file;
-    const char *path; /* of the file */
-};
-
 static void policy_show_identity(struct output *output, const struct driver_identity *identity)
 {
     char version[VULKAN_VERSION_SIZE];
@@ -39,15 +32,6 @@ static void policy_show_identity(struct output *output, const struct driver_iden
     output_text(output, "driver_info", identity->driver_info);
     output_text(output, "version", version);
     output_text(output, "api_version", api_version);
-}
-
-static void policy_show_verdict(struct output *output, const struct policy *policy)
-{
-    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
-        const struct policy_member *member = &policy_members[i];
-        output_flag(output, member->key, *(const bool *)((const char *)policy + member->offset));
-    }
-    output_size(output, "max_blob", policy->max_blob);
 }
 
 /* "inject=no max-blob=64M", as in a policy file. */
@@ -102,23 +86,28 @@ static void policy_show_matching(struct output *output, const struct driver_iden
 }
 
 static void policy_show_device(struct output *output, const struct driver_identity *identity,
-                               uint32_t index, const struct rules *rules, bool verbose)
+                               uint32_t index, const struct config *config,
+                               const struct policy_file *file, bool verbose)
 {
     struct policy policy;
-    policy_decide(identity, rules->use_table, &rules->file, &policy);
+    policy_decide(identity, !config->policy_none, file, &policy);
     output_open(output, NULL, OUTPUT_ITEM);
     output_text(output, "device_name", identity->device_name);
     output_number(output, "index", index);
     if (verbose) {
         policy_show_identity(output, identity);
     }
-    policy_show_verdict(output, &policy);
+    for (size_t i = 0; i < POLICY_MEMBER_COUNT; i++) {
+        const struct policy_member *member = &policy_members[i];
+        output_flag(output, member->key, *(const bool *)((const char *)&policy + member->offset));
+    }
+    output_size(output, "max_blob", policy.max_blob);
     output_text(output, "rule", policy.rule);
     output_open(output, "rules", OUTPUT_LIST);
-    if (rules->use_table) {
+    if (!config->policy_none) {
         policy_show_matching(output, identity, policy_table, policy_table_size, NULL);
     }
-    policy_show_matching(output, identity, rules->file.rules, rules->file.count, rules->path);
+    policy_show_matching(output, identity, file->rules, file->count, config->policy_path);
     output_close(output);
     output_close(output);
 }
@@ -157,9 +146,11 @@ static bool policy_read_rules(const struct config *config, struct policy_file *r
     return reason == STATUS_ok;
 }
 
-static int policy_show_devices(const struct vulkan_devices *devices, const struct rules *rules,
-                               const struct arguments *arguments, int status)
+static int policy_show_devices(const struct vulkan_devices *devices, const struct config *config,
+                               const struct policy_file *file, const struct arguments *arguments,
+                               int status)
 {
+    const bool verbose = options_value(arguments, "verbose");
     const char *selection = arguments->operands[0];
     uint32_t selected = 0;
     struct output output;
@@ -167,8 +158,7 @@ static int policy_show_devices(const struct vulkan_devices *devices, const struc
     output_open(&output, "devices", OUTPUT_LIST);
     for (uint32_t i = 0; i < devices->count; i++) {
         if (policy_is_selected(selection, &devices->identities[i], i)) {
-            policy_show_device(&output, &devices->identities[i], i, rules,
-                               options_value(arguments, "verbose"));
+            policy_show_device(&output, &devices->identities[i], i, config, file, verbose);
             selected++;
         }
     }
@@ -187,14 +177,12 @@ static int policy_run(const struct arguments *arguments)
 {
     AUTO(config_free) struct config config;
     config_read(config_environment, &config);
-    struct rules rules = {.use_table = !config.policy_none, .path = config.policy_path};
-    const int status = policy_read_rules(&config, &rules.file) ? EXIT_CLEAN : EXIT_FINDING;
+    AUTO(policy_file_free) struct policy_file file = {0};
+    const int status = policy_read_rules(&config, &file) ? EXIT_CLEAN : EXIT_FINDING;
     AUTO(vulkan_devices_free) struct vulkan_devices devices = {0};
-    const int shown = vulkan_devices_list(&devices)
-                          ? policy_show_devices(&devices, &rules, arguments, status)
-                          : EXIT_USAGE;
-    policy_file_free(&rules.file);
-    return shown;
+    return vulkan_devices_list(&devices)
+               ? policy_show_devices(&devices, &config, &file, arguments, status)
+               : EXIT_USAGE;
 }
 
 const struct verb verb_policy = {

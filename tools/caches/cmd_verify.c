@@ -100,8 +100,7 @@ struct verify_visit {
     int fd;
     bool is_quarantine;
     bool is_checked;                /* by verify_folder */
-    bool are_opened;                /* verify_recipes_open was called */
-    struct verify_recipes *recipes; /* NULL: not opened, or no memory */
+    struct verify_recipes *recipes; /* NULL: not opened yet, or no memory */
 };
 
 /* A segment is judged together with the segments beside it. */
@@ -150,7 +149,7 @@ static void verify_cache_file(struct verification *verification, int directory_f
 
 static bool verify_has_our_name(const char *name)
 {
-    return cache_file_has_our_name(name) || verify_recipes_has_our_name(name);
+    return cache_file_has_our_name(name) || recipe_tool_has_our_name(name);
 }
 
 static void verify_our_file(struct verification *verification, struct verify_visit *visit,
@@ -167,13 +166,12 @@ static void verify_our_file(struct verification *verification, struct verify_vis
         verify_folder(verification, visit->directory);
         visit->is_checked = true;
     }
-    if (!verify_recipes_has_our_name(name)) {
+    if (!recipe_tool_has_our_name(name)) {
         verify_cache_file(verification, visit->fd, name, path);
         return;
     }
-    if (!visit->are_opened) {
+    if (!visit->recipes) {
         visit->recipes = verify_recipes_open(visit->fd, NULL);
-        visit->are_opened = true;
     }
     verify_recipe_file(verification, visit->recipes, name, path);
 }
@@ -249,7 +247,11 @@ static void verify_named_file(struct verification *verification, const char *pat
     if (verify_has_our_name(name)) {
         verify_folder(verification, directory);
     }
-    if (verify_recipes_is_one(fd, name)) {
+    uint8_t head[RECIPE_HEADER_SIZE];
+    size_t read = 0;
+    uint64_t size;
+    (void)file_read_head(fd, name, head, sizeof head, &read, &size);
+    if (recipe_tool_is_one(name, head, read)) {
         struct verify_recipes *recipes = verify_recipes_open(fd, name);
         verify_recipe_file(verification, recipes, name, path);
         verify_recipes_close(recipes);

@@ -80,9 +80,9 @@ bool inventory_apps_add(struct inventory_apps *apps, const char *name, enum inve
  * EXIT_USAGE after a message. */
 int inventory_run(const struct arguments *arguments, verb_work *work);
 
-/* Calls `visit` for each item of a program, the latest used first. Headers are checked; cache data
- * is not read. The item is borrowed during the call. False, without a call: the folder holds
- * nothing of warmpipe. */
+/* Calls `visit`, unless that is NULL, for each item of a program, the latest used first. Headers
+ * are checked; cache data is not read. The item is borrowed during the call. False, without a call:
+ * the folder holds nothing of warmpipe. */
 bool inventory_visit(const char *root, const char *app,
                      void (*visit)(const struct inventory_item *item, void *user), void *user);
 

@@ -107,7 +107,7 @@ static bool main_is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* Whether the verb has an option --json, and it is among the words. */
+/* Whether the verb has an option --json, and it is among the words before a "--". */
 static bool main_wants_json(const struct verb *verb, char **words)
 {
     bool wanted = false;
@@ -115,7 +115,7 @@ static bool main_wants_json(const struct verb *verb, char **words)
     while (option->name && strcmp(option->name, "json") != 0) {
         option++;
     }
-    for (; option->name && *words; words++) {
+    for (; option->name && *words && strcmp(*words, "--") != 0; words++) {
         wanted |= strcmp(*words, "--json") == 0;
     }
     return wanted;

@@ -126,22 +126,15 @@ static void output_pad_to(struct bytes *out, size_t width)
     output_put_spaces(out, width > out->size ? width - out->size : 0);
 }
 
-static size_t output_indentation(const struct output *output)
-{
-    size_t groups = 0;
-    for (int i = 0; i < output->depth; i++) {
-        groups += output->shapes[i] == OUTPUT_GROUP;
-    }
-    return 2 * groups;
-}
-
 static void output_put_label(struct output *output, const char *key)
 {
     if (output->table_ended) {
         bytes_put_u8(&output->pending, '\n');
         output->table_ended = false;
     }
-    output_put_spaces(&output->pending, output_indentation(output));
+    for (int i = 0; i < output->depth; i++) {
+        output_put_spaces(&output->pending, output->shapes[i] == OUTPUT_GROUP ? 2 : 0);
+    }
     output_put_words(&output->pending, key);
 }
 
@@ -164,9 +157,9 @@ static void output_put_text(struct output *output, const char *key, const char *
 {
     struct bytes *out = &output->pending;
     if (output_in_table(output)) {
-        AUTO(bytes_free) struct bytes readable = {0};
-        output_put_readable(&readable, text);
-        output_table_add(&output->table, key, readable.data, readable.size, output->number_in_hand);
+        output_table_begin_cell(&output->table, key, output->number_in_hand);
+        output_put_readable(&output->table.cells, text);
+        bytes_put_u8(&output->table.cells, '\0');
         return;
     }
     if (output_in_row(output)) {
@@ -177,8 +170,7 @@ static void output_put_text(struct output *output, const char *key, const char *
             output_pad_to(out, LABEL_WIDTH - 2 + (output->row_values > 1 ? VERDICT_WIDTH : 0));
         }
         if (output->row_values > 0) {
-            const char *gap = output->row_values > 1 && narrow ? "\n  " : "  ";
-            bytes_put_text(out, gap);
+            bytes_put_text(out, output->row_values > 1 && narrow ? "\n  " : "  ");
         }
         output->row_values++;
         output_put_readable(out, text);
@@ -211,12 +203,11 @@ void output_open(struct output *output, const char *key, enum output_shape shape
 
 void output_close(struct output *output)
 {
-    bool ends_line = output_in_row(output) && !output_in_table(output);
-    if (output_in_row(output) && output_in_table(output)) {
-        struct output_table *table = &output->table;
-        table->columns = table->columns ? table->columns : table->count;
+    const bool ends_line = output_in_row(output) && !output_in_table(output);
+    if (output_in_row(output) && output_in_table(output) && output->table.columns == 0) {
+        output->table.columns = output->table.count;
     }
-    enum output_shape shape = output->shapes[--output->depth];
+    const enum output_shape shape = output->shapes[--output->depth];
     const bool is_empty_table = shape == OUTPUT_TABLE && output->table.count == 0;
     if (!is_empty_table) {
         output->item_ended = shape != OUTPUT_LIST && shape != OUTPUT_ROW;

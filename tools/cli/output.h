@@ -43,7 +43,7 @@ enum output_shape {
 
 /* The cells of a table. Every row has the same keys in the same order. */
 struct output_table {
-    struct bytes cells; /* of each: 'l' or 'r', key, zero, text, zero */
+    struct bytes cells; /* of each: 'l' or 'r', key as it is shown, zero, text, zero */
     size_t count;       /* of cells */
     size_t columns;     /* of the first row, once it has ended */
 };
@@ -161,9 +161,8 @@ bool output_file_read(const char *path, uint64_t limit, uint8_t **ret_data, size
  * becomes a block of "heading  value" lines, so that nothing is cut or wrapped. Lack of memory:
  * bytes.failed. */
 
-/* Adds a cell; `text` need not end with a zero. */
-void output_table_add(struct output_table *table, const char *key, const void *text, size_t size,
-                      bool right);
+/* Begins a cell, whose text and a zero are put to table->cells next. */
+void output_table_begin_cell(struct output_table *table, const char *key, bool right);
 
 /* Appends the whole table. width: columns of the terminal; 0: there is none. */
 void output_table_put(const struct output_table *table, size_t width, struct bytes *out);

@@ -41,22 +41,6 @@ static int output_file_write_parts(int fd, const struct iovec *parts, int count)
     return 0;
 }
 
-/* Writes to what is not a regular file. `flags`: O_CREAT for a dangling link only, because the
- * sysctl fs.protected_fifos may refuse it for others. */
-static int output_file_write_special(const char *path, int flags, const struct iovec *parts,
-                                     int count)
-{
-    AUTO_CLOSE const int fd = open(path, O_WRONLY | flags | O_CLOEXEC | O_NOCTTY, 0666);
-    return fd < 0 ? errno : output_file_write_parts(fd, parts, count);
-}
-
-static mode_t output_file_mode_of_new_files(void)
-{
-    const mode_t mask = umask(0);
-    umask(mask);
-    return 0666 & ~mask;
-}
-
 static bool output_file_fail(const char *path, const char *text)
 {
     output_message("cannot write '%s': %s", path, text);
@@ -101,12 +85,18 @@ bool output_file_write(const char *path, const struct iovec *parts, int count)
     }
     const bool exists = stat(path, &named) == 0;
     if (exists ? !S_ISREG(named.st_mode) : lstat(path, &link) == 0) {
-        error = output_file_write_special(path, exists ? 0 : O_CREAT, parts, count);
+        /* O_CREAT for a dangling link only: the sysctl fs.protected_fifos may refuse it for others.
+         */
+        const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY | (exists ? 0 : O_CREAT);
+        AUTO_CLOSE const int fd = open(path, flags, 0666);
+        error = fd < 0 ? errno : output_file_write_parts(fd, parts, count);
         return error == 0 || output_file_fail(path, strerror(error));
     }
-    const mode_t mode = exists ? named.st_mode & 07777 : output_file_mode_of_new_files();
     AUTO_FREE char *target = exists ? realpath(path, NULL) : NULL;
-    return output_file_replace(target ? target : path, mode, parts, count);
+    const mode_t mask = umask(0);
+    umask(mask);
+    return output_file_replace(target ? target : path,
+                               exists ? named.st_mode & 07777 : 0666 & ~mask, parts, count);
 }
 
 bool output_file_read(const char *path, uint64_t limit, uint8_t **ret_data, size_t *ret_size)

@@ -21,17 +21,15 @@ void output_put_words(struct bytes *out, const char *key)
 }
 
 struct output_cell {
-    const char *key;
+    const char *key; /* as it is shown */
     const char *text;
     bool right;
 };
 
-void output_table_add(struct output_table *table, const char *key, const void *text, size_t size,
-                      bool right)
+void output_table_begin_cell(struct output_table *table, const char *key, bool right)
 {
     bytes_put_u8(&table->cells, right ? 'r' : 'l');
-    bytes_put(&table->cells, key, strlen(key) + 1);
-    bytes_put(&table->cells, text, size);
+    output_put_words(&table->cells, key);
     bytes_put_u8(&table->cells, '\0');
     table->count++;
 }
@@ -53,23 +51,6 @@ static size_t output_table_width_of(const char *text)
         width += ((unsigned char)*text & 0xc0) != 0x80;
     }
     return width;
-}
-
-static void output_table_put_cell(struct bytes *out, const struct output_cell *cell, bool heading,
-                                  size_t width, bool is_last)
-{
-    size_t used = output_table_width_of(heading ? cell->key : cell->text);
-    if (cell->right) {
-        output_put_spaces(out, width - used);
-    }
-    if (heading) {
-        output_put_words(out, cell->key);
-    } else {
-        bytes_put_text(out, cell->text);
-    }
-    if (!is_last) {
-        output_put_spaces(out, (cell->right ? 0 : width - used) + COLUMN_GAP);
-    }
 }
 
 /* Fills the widths of the columns; gives that of the whole table. */
@@ -95,8 +76,14 @@ static void output_table_put_line(const struct output_table *table, const char *
                                   const size_t *widths, bool heading, struct bytes *out)
 {
     for (size_t i = 0; i < table->columns; i++) {
-        struct output_cell cell = output_table_next(place);
-        output_table_put_cell(out, &cell, heading, widths[i], i + 1 == table->columns);
+        const struct output_cell cell = output_table_next(place);
+        const char *text = heading ? cell.key : cell.text;
+        const size_t room = widths[i] - output_table_width_of(text);
+        output_put_spaces(out, cell.right ? room : 0);
+        bytes_put_text(out, text);
+        if (i + 1 < table->columns) {
+            output_put_spaces(out, (cell.right ? 0 : room) + COLUMN_GAP);
+        }
     }
     bytes_put_u8(out, '\n');
 }
@@ -116,7 +103,7 @@ static void output_table_put_blocks(const struct output_table *table, struct byt
         if (i > 0 && i % table->columns == 0) {
             bytes_put_u8(out, '\n');
         }
-        output_put_words(out, cell.key);
+        bytes_put_text(out, cell.key);
         output_put_spaces(out, widest - output_table_width_of(cell.key) + COLUMN_GAP);
         bytes_put_text(out, cell.text);
         bytes_put_u8(out, '\n');
@@ -132,15 +119,14 @@ void output_table_put(const struct output_table *table, size_t width, struct byt
     if (!widths) {
         return;
     }
-    size_t whole = output_table_measure(table, widths);
-    if (width > 0 && whole > width) {
+    if (output_table_measure(table, widths) > width && width > 0) {
         output_table_put_blocks(table, out);
-    } else {
-        const char *place = (const char *)table->cells.data;
-        output_table_put_line(table, &place, widths, true, out);
-        place = (const char *)table->cells.data;
-        for (size_t row = 0; row < table->count / table->columns; row++) {
-            output_table_put_line(table, &place, widths, false, out);
-        }
+        return;
+    }
+    const char *place = (const char *)table->cells.data;
+    output_table_put_line(table, &place, widths, true, out);
+    place = (const char *)table->cells.data;
+    for (size_t row = 0; row < table->count / table->columns; row++) {
+        output_table_put_line(table, &place, widths, false, out);
     }
 }

@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import namedtuple
 
 
 def read_settings(path):
@@ -22,11 +23,6 @@ def read_settings(path):
         yield (name, kind, source, *(ast.literal_eval(f"({part})") for part in strings))
 
 
-class Option:
-    def __init__(self, letter, name, argument, meaning):
-        self.letter, self.name, self.argument, self.meaning = letter, name, argument, meaning
-
-
 class Verb:
     def __init__(self, name, summary, page):
         self.name, self.summary = name, summary
@@ -37,6 +33,7 @@ class Verb:
         self.options = read_options(options)
 
 
+Option = namedtuple("Option", "letter name argument meaning")
 OPTION = re.compile(r"^  (?:-(\w)|  ) --([\w-]+)(?: ([A-Z]+))? +(.+)$", re.MULTILINE)
 
 

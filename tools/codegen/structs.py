@@ -283,7 +283,7 @@ class Model:
             return
         self._add_checks(struct, member.type, member.name, member)
         if member.pointers:
-            added = self._pointer(entry, member)
+            added = self._target(entry, member)._replace(optional=member.optional)
         elif member.selector:
             added = self._union(entry, member)
         else:
@@ -333,10 +333,6 @@ class Model:
             raise KeyError(f"{member.type} is reached but not in rules.def")
         index = unions.index(self.registry.resolve(member.type))
         return Entry("CODEC_UNION", member.name, member.selector, str(index))
-
-    def _pointer(self, entry, member):
-        added = self._target(entry, member)
-        return added._replace(optional=member.optional)
 
     def _target(self, entry, member):
         if member.length == "null-terminated":

@@ -83,13 +83,6 @@ static uint64_t cache_measure(const char *folder)
     return cache_bytes;
 }
 
-/* Whether the driver can write the folder, or create it. */
-static bool cache_is_writable(const char *folder)
-{
-    AUTO_FREE char *nearest = doctor_nearest_folder(folder);
-    return nearest && access(nearest, W_OK | X_OK) == 0;
-}
-
 /* Whether `warmpipe run --dir` has made its folder for the drivers' own caches, which stays. */
 static bool cache_run_keeps_it(const struct doctor *doctor)
 {
@@ -106,7 +99,8 @@ static void cache_tell_folder(struct doctor *doctor, const char *folder, uint64_
     char most[TEXT_BYTES_SIZE];
     text_bytes(bytes, used);
     text_bytes(limit, most);
-    if (!cache_is_writable(folder)) {
+    AUTO_FREE char *nearest = doctor_nearest_folder(folder);
+    if (!nearest || access(nearest, W_OK | X_OK) != 0) {
         doctor_tell(doctor, VERDICT_PROBLEM, CHECK,
                     "chown it to the user who runs the programs, or rely on the layer's cache",
                     "the driver cannot write its own cache in %s", folder);

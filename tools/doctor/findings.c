@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/cli/output.h"
-
 void doctor_tell(struct doctor *doctor, enum verdict verdict, const char *check, const char *advice,
                  const char *format, ...)
 {

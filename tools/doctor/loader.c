@@ -11,7 +11,6 @@
 
 #include "tools/doctor/doctor.h"
 #include "tools/install/manifests.h"
-#include "tools/run/kept_out.h"
 #include "tools/run/layer_process.h"
 #include "tools/vulkan/vulkan_loader.h"
 

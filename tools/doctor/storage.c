@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -270,17 +269,6 @@ bool doctor_dies_with_container(const char *path)
                        storage_is_on_root(nearest) || storage_is_on_nameless(nearest));
 }
 
-/* Whether nothing is compiled ahead in a program on this driver any more. Writes nothing. */
-static bool storage_prewarm_died(const char *root, const char *app,
-                                 const struct driver_identity *identity)
-{
-    struct recipe_crashes *crashes = NULL;
-    recipe_crashes_open(root, app, identity_digest(identity), 0, &crashes);
-    const bool died = crashes && recipe_crashes_are_many(crashes);
-    recipe_crashes_close(crashes);
-    return died;
-}
-
 void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *identity)
 {
     const struct driver_identity basic = warm_basic_identity(identity);
@@ -292,7 +280,8 @@ void doctor_check_deaths(struct doctor *doctor, const struct driver_identity *id
     }
     for (size_t i = 0; i < apps.count; i++) {
         const char *app = apps.list[i].name;
-        if (storage_prewarm_died(root, app, identity) || storage_prewarm_died(root, app, &basic)) {
+        if (warm_many_have_died(root, app, identity_digest(identity)) ||
+            warm_many_have_died(root, app, identity_digest(&basic))) {
             AUTO_FREE char *advice = output_format(
                 "'warmpipe warm --app %s' goes through them in processes of its own, and lifts it",
                 app);

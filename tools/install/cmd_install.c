@@ -109,16 +109,12 @@ static void install_tell(struct install *install, const char *path, const char *
     output_close(&install->output);
 }
 
-/* A file as bytes, which are to be freed; empty where it cannot be read. */
+/* A file as bytes, to which nothing is put, and which are to be freed; empty where it cannot be
+ * read. */
 static struct bytes install_read(const char *path)
 {
     struct bytes content = {0};
-    uint8_t *data;
-    size_t size;
-    if (file_read_any(path, FILE_LIMIT, &data, &size) == STATUS_ok) {
-        bytes_put(&content, data, size);
-        free(data);
-    }
+    (void)file_read_any(path, FILE_LIMIT, &content.data, &content.size);
     return content;
 }
 
@@ -240,12 +236,10 @@ static void install_note_folders(const struct install *install)
 {
     AUTO_FREE char *path = output_format("%s/" FOLDERS_NAME, install->folder);
     if (path && install->made.size > 0) {
-        AUTO(bytes_free) struct bytes all = install_read(path);
-        bytes_put(&all, install->made.data, install->made.size);
-        const struct iovec part = {.iov_base = all.data, .iov_len = all.size};
-        if (!all.failed) {
-            output_file_replace(path, 0644, &part, 1);
-        }
+        AUTO(bytes_free) struct bytes earlier = install_read(path);
+        const struct iovec parts[] = {{earlier.data, earlier.size},
+                                      {install->made.data, install->made.size}};
+        output_file_replace(path, 0644, parts, 2);
     }
 }
 

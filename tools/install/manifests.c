@@ -12,7 +12,6 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "common/base/bytes.h"
 #include "common/base/io.h"
 #include "common/base/json.h"
 #include "common/base/text.h"
@@ -156,15 +155,6 @@ bool manifest_names(const struct bytes *text, const char *library_path)
     return manifest_parse(text, &parts) && json_text_is(parts.library, library_path);
 }
 
-/* Skips a member's comma and the white space before the next member. */
-static const char *manifest_behind_member(const char *at, const char *end)
-{
-    while (at < end && strchr(" \t\r\n,", *at)) {
-        at++;
-    }
-    return at;
-}
-
 bool manifest_change(const struct bytes *text, const char *library_path, bool always,
                      struct bytes *out)
 {
@@ -179,18 +169,16 @@ bool manifest_change(const struct bytes *text, const char *library_path, bool al
     bytes_put_text(out, library_path);
     if (always && parts.enable > rest) {
         bytes_put(out, rest, (size_t)(parts.enable - rest));
-        rest = manifest_behind_member(parts.enable_end, end);
+        rest = parts.enable_end; /* and the comma, and white space before the next member */
+        while (rest < end && strchr(" \t\r\n,", *rest)) {
+            rest++;
+        }
     }
     bytes_put(out, rest, (size_t)(end - rest));
     return !out->failed;
 }
 
 #define MAX_MANIFEST 65536
-
-struct search {
-    struct manifests found;
-    bool implicit;
-};
 
 /* Whether a file that is no readable manifest was meant to be one of this layer. */
 static bool manifest_is_meant_for_us(const char *file_name, const struct bytes *text)
@@ -199,24 +187,24 @@ static bool manifest_is_meant_for_us(const char *file_name, const struct bytes *
            (text->size > 0 && memmem(text->data, text->size, LAYER_NAME, strlen(LAYER_NAME)));
 }
 
-static void manifests_add_file(struct search *search, const char *folder, const char *name)
+static void manifests_add_file(struct manifests *found, bool implicit, const char *folder,
+                               const char *name)
 {
-    char *path;
-    if (asprintf(&path, "%s/%s", folder, name) < 0) {
+    AUTO(bytes_free) struct bytes text = {0};
+    AUTO_FREE char *path = output_format("%s/%s", folder, name);
+    if (!path) {
         return;
     }
-    AUTO(bytes_free) struct bytes text = {0};
     const enum status reason = file_read_any(path, MAX_MANIFEST, &text.data, &text.size);
     struct manifest_parts parts = {.is_override = true}; /* of what cannot be read */
     const bool is_whole = reason == STATUS_ok && manifest_parse(&text, &parts);
-    char *library = is_whole ? manifest_library_of(&parts, path) : NULL;
+    AUTO_FREE char *library = is_whole ? manifest_library_of(&parts, path) : NULL;
     const bool ours = library || (!parts.is_override && manifest_is_meant_for_us(name, &text));
-    struct manifests *found = &search->found;
     if (ours && array_reserve(&found->manifests, found->count, sizeof *found->manifests)) {
         found->manifests[found->count++] = (struct manifest){
             .path = path,
             .library = library,
-            .implicit = search->implicit,
+            .implicit = implicit,
             .library_found = library && (!strchr(library, '/') || access(library, R_OK) == 0),
         };
         path = library = NULL;
@@ -224,18 +212,16 @@ static void manifests_add_file(struct search *search, const char *folder, const 
         found->barred_by = path;
         path = NULL;
     }
-    free(library);
-    free(path);
 }
 
-static void manifests_add_folder(struct search *search, const char *folder)
+static void manifests_add_folder(struct manifests *found, bool implicit, const char *folder)
 {
     struct dirent **entries = NULL;
     int count = scandir(folder, &entries, NULL, alphasort);
     for (int i = 0; i < count; i++) {
         const char *name = entries[i]->d_name;
         if (text_ends_in(name, ".json")) {
-            manifests_add_file(search, folder, name);
+            manifests_add_file(found, implicit, folder, name);
         }
         free(entries[i]);
     }
@@ -243,58 +229,52 @@ static void manifests_add_folder(struct search *search, const char *folder)
 }
 
 /* Each folder of a list separated by colons, with `below` appended. */
-static void manifests_add_list(struct search *search, const char *list, const char *below)
+static void manifests_add_list(struct manifests *found, bool implicit, const char *list,
+                               const char *below)
 {
     for (const char *part = list; part && *part; part += *part == ':') {
-        size_t length = strcspn(part, ":");
-        char *folder;
-        if (length > 0 && asprintf(&folder, "%.*s%s", (int)length, part, below) >= 0) {
-            manifests_add_folder(search, folder);
-            free(folder);
+        const size_t length = strcspn(part, ":");
+        AUTO_FREE char *folder = output_format("%.*s%s", (int)length, part, below);
+        if (folder && length > 0) {
+            manifests_add_folder(found, implicit, folder);
         }
         part += length;
     }
 }
 
 /* XDG_CONFIG_HOME, XDG_DATA_HOME: if unset, a folder below the home directory. */
-static void manifests_add_home(struct search *search, const char *variable, const char *in_home,
-                               const char *below)
+static void manifests_add_home(struct manifests *found, bool implicit, const char *variable,
+                               const char *in_home, const char *below)
 {
     const char *directory = options_variable(variable, NULL);
     const char *home = options_variable("HOME", NULL);
-    char *path = NULL;
-    if (!directory && home && asprintf(&path, "%s/%s", home, in_home) < 0) {
-        path = NULL;
-    }
-    manifests_add_list(search, directory ? directory : path, below);
-    free(path);
+    AUTO_FREE char *path = !directory && home ? output_format("%s/%s", home, in_home) : NULL;
+    manifests_add_list(found, implicit, directory ? directory : path, below);
 }
 
-static void manifests_add_kind(struct search *search, bool implicit)
+static void manifests_add_kind(struct manifests *found, bool implicit)
 {
     const char *below = implicit ? "/" LAYER_IMPLICIT_FOLDER : "/" LAYER_EXPLICIT_FOLDER;
     const char *instead = implicit ? "VK_IMPLICIT_LAYER_PATH" : "VK_LAYER_PATH";
     const char *besides = implicit ? "VK_ADD_IMPLICIT_LAYER_PATH" : "VK_ADD_LAYER_PATH";
-    search->implicit = implicit;
     if (options_variable(instead, NULL)) {
-        manifests_add_list(search, getenv(instead), "");
+        manifests_add_list(found, implicit, getenv(instead), "");
         return;
     }
-    manifests_add_list(search, getenv(besides), "");
-    manifests_add_home(search, "XDG_CONFIG_HOME", ".config", below);
-    manifests_add_list(search, options_variable("XDG_CONFIG_DIRS", "/etc/xdg"), below);
-    manifests_add_list(search, "/etc", below);
-    manifests_add_home(search, "XDG_DATA_HOME", ".local/share", below);
-    manifests_add_list(search, options_variable("XDG_DATA_DIRS", "/usr/local/share:/usr/share"),
-                       below);
+    manifests_add_list(found, implicit, getenv(besides), "");
+    manifests_add_home(found, implicit, "XDG_CONFIG_HOME", ".config", below);
+    manifests_add_list(found, implicit, options_variable("XDG_CONFIG_DIRS", "/etc/xdg"), below);
+    manifests_add_list(found, implicit, "/etc", below);
+    manifests_add_home(found, implicit, "XDG_DATA_HOME", ".local/share", below);
+    manifests_add_list(found, implicit,
+                       options_variable("XDG_DATA_DIRS", "/usr/local/share:/usr/share"), below);
 }
 
 void manifests_find(struct manifests *ret_manifests)
 {
-    struct search search = {0};
-    manifests_add_kind(&search, true);
-    manifests_add_kind(&search, false);
-    *ret_manifests = search.found;
+    *ret_manifests = (struct manifests){0};
+    manifests_add_kind(ret_manifests, true);
+    manifests_add_kind(ret_manifests, false);
 }
 
 void manifests_free(struct manifests *manifests)

@@ -8,11 +8,8 @@
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/quota/quota.h"
-#include "common/recipes/merge.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/output.h"
-#include "tools/cli/verb.h"
 #include "tools/recipes/recipe_tool.h"
 
 static const struct option_spec export_options[] = {

@@ -2,7 +2,6 @@
 #include "tools/recipes/recipe_tool.h"
 
 #include <spirv-tools/libspirv.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "common/codec/canonical.h"
 #include "common/driver/environment.h"
 #include "common/spirv/spirv.h"
-#include "tools/cli/output.h"
 
 /* SPIR-V. */
 

@@ -9,11 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/text.h"
+#include "common/codec/canonical.h"
 #include "common/driver/environment.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/quota/quota.h"
-#include "common/recipes/recipes.h"
 #include "tools/cli/inventory.h"
 
 /* Segments that are locked, so that nobody resumes them meanwhile: each takes a descriptor. */
@@ -21,12 +22,6 @@
 
 /* Longest wait for a compaction. */
 #define LOCK_WAIT_MS 10000
-
-static void recipe_tool_ignore_item(const struct inventory_item *item, void *user)
-{
-    (void)item;
-    (void)user;
-}
 
 /* The only program in the root. False after a message. A folder without our files belongs to no
  * program, whatever the names in it: 'run --dir' keeps the driver's cache here, and so may others
@@ -40,7 +35,7 @@ static bool recipe_tool_find_only_app(const struct arguments *arguments, const c
         return false;
     }
     for (size_t i = 0; i < apps.count; i++) {
-        if (inventory_visit(root, apps.list[i].name, recipe_tool_ignore_item, NULL)) {
+        if (inventory_visit(root, apps.list[i].name, NULL, NULL)) {
             count++;
             memcpy(ret_app, apps.list[i].name, sizeof apps.list[i].name);
         }
@@ -239,6 +234,32 @@ struct recipes *recipe_tool_open(const char *root, const char *app)
 {
     struct recipes *recipes;
     return recipes_open(root, app, RECIPES_READ, &recipes) == STATUS_ok ? recipes : NULL;
+}
+
+bool recipe_tool_has_our_name(const char *name)
+{
+    return text_ends_in(name, RECIPE_SUFFIX);
+}
+
+bool recipe_tool_is_one(const char *name, const void *head, size_t size)
+{
+    return recipe_tool_has_our_name(name) ||
+           (size > 0 && recipe_check_header(head, size) != STATUS_bad_magic);
+}
+
+const char *recipe_tool_kind(const void *form, size_t size)
+{
+    switch (canonical_stype(form, size)) {
+    case VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO:
+        return "compute";
+    case VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO:
+        return "graphics";
+    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR:
+    case VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_NV:
+        return "ray tracing";
+    default:
+        return "no pipeline";
+    }
 }
 
 /* Whether recipes of this environment are for such a device; not if it is damaged or missing. */

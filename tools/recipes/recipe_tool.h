@@ -77,13 +77,16 @@ uint64_t recipe_tool_count_pipelines(const struct recipes *recipes,
 /* Average compile time of a pipeline, nanoseconds; 0: unknown. */
 uint64_t recipe_tool_compile_ns(const struct recipes *recipes);
 
-/* What `warmpipe verify` checks of recipe files (verify.c). */
+/* The kind of pipeline that a canonical form describes, in words. Thread-safe. */
+const char *recipe_tool_kind(const void *form, size_t size);
 
 /* Whether a file has the name of a recipe file: something.wprecipes. */
-bool verify_recipes_has_our_name(const char *name);
+bool recipe_tool_has_our_name(const char *name);
 
-/* Whether a file is a recipe file, by its name or its content. */
-bool verify_recipes_is_one(int directory_fd, const char *name);
+/* Whether a file is a recipe file, by its name or its first bytes. */
+bool recipe_tool_is_one(const char *name, const void *head, size_t size);
+
+/* What `warmpipe verify` checks of recipe files (verify.c). */
 
 /* The recipe files of a folder, open to be judged together. */
 struct verify_recipes;
@@ -101,18 +104,6 @@ void verify_recipes_close(struct verify_recipes *recipes);
  * the file cannot be read at all. */
 enum status verify_recipes_judge(struct verify_recipes *recipes, const char *name,
                                  struct recipe_merge_counts *ret_counts);
-
-/* What `warmpipe inspect` shows of one (inspect.c). */
-
-/* Whether a file is a recipe file, by its name or its content. */
-bool inspect_recipes_is_one(const char *name, const uint8_t *data, size_t size);
-
-/* The kind of pipeline that a canonical form describes, in words. Thread-safe. */
-const char *inspect_recipes_kind(const void *form, size_t size);
-
-/* Shows the file that the operand names, or the part of it that --spirv or --pipeline chooses.
- * Takes over the malloc'ed data. Returns the exit status. */
-int inspect_recipes(uint8_t *data, size_t size, const struct arguments *arguments);
 
 /* Checks whether the content of a recipe may be used: SPIRV-Tools validate SPIR-V, forms and
  * environments are decoded, and a pipeline's form, code and layouts must fit each other

@@ -7,27 +7,10 @@
 #include <string.h>
 
 #include "common/base/bytes.h"
-#include "common/base/text.h"
 #include "common/files/file.h"
-#include "common/recipes/recipes.h"
 
 /* Files beside that keep a descriptor. */
 #define MAX_OPEN_FDS 64
-
-bool verify_recipes_has_our_name(const char *name)
-{
-    return text_ends_in(name, RECIPE_SUFFIX);
-}
-
-bool verify_recipes_is_one(int directory_fd, const char *name)
-{
-    uint8_t head[RECIPE_HEADER_SIZE];
-    size_t read;
-    uint64_t size;
-    return verify_recipes_has_our_name(name) ||
-           (file_read_head(directory_fd, name, head, sizeof head, &read, &size) == STATUS_ok &&
-            read > 0 && recipe_check_header(head, read) != STATUS_bad_magic);
-}
 
 /* A file, and what was found in it. */
 struct verified_file {
@@ -47,17 +30,6 @@ struct verify_recipes {
     size_t judged; /* the file whose records are being judged */
 };
 
-/* Reads the whole file into memory: whatever happens to it meanwhile, all checks of a record see
- * the same bytes. */
-static enum status verify_read_judged(int directory_fd, const char *name,
-                                      struct recipe_segment *segment)
-{
-    uint8_t *data;
-    size_t size;
-    const enum status status = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
-    return status == STATUS_ok ? recipe_segment_take(data, size, segment) : status;
-}
-
 /* False: out of memory. */
 static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, const char *name,
                             bool is_judged)
@@ -68,9 +40,17 @@ static bool verify_add_file(struct verify_recipes *recipes, int directory_fd, co
     struct verified_file *file = &recipes->files[recipes->count];
     *file = (struct verified_file){.is_judged = is_judged};
     snprintf(file->name, sizeof file->name, "%s", name);
-    file->status = is_judged
-                       ? verify_read_judged(directory_fd, name, &file->segment)
-                       : recipe_segment_open(directory_fd, name, RECIPES_READ, &file->segment);
+    if (is_judged) {
+        /* The whole file: whatever happens to it meanwhile, all checks see the same bytes. */
+        uint8_t *data;
+        size_t size;
+        file->status = file_read(directory_fd, name, RECIPES_MAX_FILE, &data, &size);
+        if (file->status == STATUS_ok) {
+            file->status = recipe_segment_take(data, size, &file->segment);
+        }
+    } else {
+        file->status = recipe_segment_open(directory_fd, name, RECIPES_READ, &file->segment);
+    }
     if (recipes->count++ >= MAX_OPEN_FDS) {
         recipe_segment_close_fd(&file->segment);
     }
@@ -83,7 +63,7 @@ static bool verify_add_files(struct verify_recipes *recipes, int directory_fd, c
     AUTO_LISTING DIR *listing = listing_open(directory_fd, ".");
     const char *name;
     while (enough_memory && (name = listing_next(listing))) {
-        if (verify_recipes_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
+        if (recipe_tool_has_our_name(name) && (!only || strcmp(name, only) != 0)) {
             enough_memory = verify_add_file(recipes, directory_fd, name, !only);
         }
     }

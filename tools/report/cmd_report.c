@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "common/files/names.h"
-#include "common/files/program.h"
 #include "common/recipes/recipes.h"
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
@@ -202,7 +201,7 @@ static int report_traces(const struct arguments *arguments, char *const *paths)
             output_message("no pipelines in these traces");
         }
         status = report_tell(arguments, &report, &sources);
-    } else if (app && sources.runs.count > 0) {
+    } else if (app && (sources.runs.count > 0 || !sources.misused)) {
         output_message("no program '%s' in these traces", app);
     }
     trace_runs_free(&sources.runs);
@@ -213,9 +212,8 @@ static const char *report_kind_of(const struct recipes *recipes, struct digest p
 {
     const void *form;
     size_t size;
-    return recipes_find(recipes, RECIPE_FORM, pipeline, &form, &size)
-               ? inspect_recipes_kind(form, size)
-               : "";
+    return recipes_find(recipes, RECIPE_FORM, pipeline, &form, &size) ? recipe_tool_kind(form, size)
+                                                                      : "";
 }
 
 /* From the recipes of all environments. The kind comes last, because only a few are looked up. */

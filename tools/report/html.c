@@ -2,25 +2,20 @@
 #include "tools/report/report.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/text.h"
 
-/* NULL: the character needs none. */
-static const char *html_entity(char character)
-{
-    static const char *const entities[128] = {
-        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
-    return (unsigned char)character < 128 ? entities[(unsigned char)character] : NULL;
-}
-
 static void html_put_escaped(struct bytes *out, const char *text)
 {
+    static const char *const entities[UCHAR_MAX + 1] = {
+        ['&'] = "&amp;", ['<'] = "&lt;", ['>'] = "&gt;", ['"'] = "&quot;", ['\''] = "&#39;"};
     while (*text) {
         const size_t length = utf8_length(text);
-        const char *escape = html_entity(*text);
+        const char *escape = entities[(unsigned char)*text];
         if (escape) {
             bytes_put_text(out, escape);
         } else if (utf8_shown_length(text) == 0) {
@@ -59,13 +54,20 @@ void html_put_json(struct bytes *out, const struct bytes *json)
     out->failed |= json->failed;
 }
 
+struct html_figure html_format(const char *format, ...)
+{
+    struct html_figure figure;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(figure.text, sizeof figure.text, format, arguments);
+    va_end(arguments);
+    return figure;
+}
+
 /* With three digits. */
 static struct html_figure html_measure(double value, const char *unit)
 {
-    struct html_figure figure;
-    const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    snprintf(figure.text, sizeof figure.text, "%.*f %s", decimals, value, unit);
-    return figure;
+    return html_format("%.*f %s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
 }
 
 struct html_figure html_duration(uint64_t nanoseconds)
@@ -95,28 +97,24 @@ struct html_figure html_size(uint64_t bytes)
 
 struct html_figure html_count(uint64_t number)
 {
-    char digits[24];
-    struct html_figure figure;
+    const struct html_figure digits = html_format("%" PRIu64, number);
+    const size_t count = strlen(digits.text);
+    struct html_figure figure = {""};
     size_t used = 0;
-    const int count = snprintf(digits, sizeof digits, "%" PRIu64, number);
-    for (int i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         if (i > 0 && (count - i) % 3 == 0) {
             figure.text[used++] = ',';
         }
-        figure.text[used++] = digits[i];
+        figure.text[used++] = digits.text[i];
     }
-    figure.text[used] = '\0';
     return figure;
 }
 
 struct html_figure html_percent(uint64_t part, uint64_t whole)
 {
-    struct html_figure figure = {"–"};
-    if (whole > 0) {
-        snprintf(figure.text, sizeof figure.text, "%.*f %%", part == 0 || part == whole ? 0 : 1,
-                 100.0 * (double)part / (double)whole);
-    }
-    return figure;
+    return whole == 0 ? (struct html_figure){"–"}
+                      : html_format("%.*f %%", part == 0 || part == whole ? 0 : 1,
+                                    100.0 * (double)part / (double)whole);
 }
 
 /* Bars are drawings whose widths are thousandths: the page's policy allows no styles in attributes.
@@ -138,13 +136,10 @@ void html_put_bar(struct bytes *out, const struct html_segment *segments, size_t
                   "aria-hidden=\"true\">");
     for (size_t i = 0; i < count; i++) {
         const uint64_t width = html_bar_share(segments[i].part, whole);
-        char x[24];
-        char w[24];
-        snprintf(x, sizeof x, "%" PRIu64, at);
-        snprintf(w, sizeof w, "%" PRIu64, width);
         if (width > 0) {
             html_put(out, "<rect class=\"%s\" x=\"%s\" width=\"%s\" height=\"1\"/>",
-                     segments[i].kind, x, w);
+                     segments[i].kind, html_format("%" PRIu64, at).text,
+                     html_format("%" PRIu64, width).text);
         }
         at += width;
     }

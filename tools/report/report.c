@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bytes.h"
-
 /* NULL: too many programs, or out of memory. */
 static struct report_program *report_program_of(struct report *report, const struct trace_run *run)
 {

@@ -112,8 +112,8 @@ struct trace_span {
 
 struct trace_lane {
     uint64_t thread;
-    const char *name; /* "" where the thread has none */
-    unsigned rows;    /* at least 1 */
+    unsigned rows;              /* at least 1 */
+    char name[TRACE_TEXT_SIZE]; /* "" where the thread has none */
 };
 
 /* Sums over the spans of a run. */
@@ -138,14 +138,15 @@ struct trace_run {
     size_t file; /* the trace; its first run began at file_begin_ns */
     size_t place;
     uint64_t file_begin_ns;
-    uint64_t devices; /* a bit for each of the first 64 that has an event */
-    const char *app;  /* this and the next three: of the first device */
-    const char *device;
-    const char *driver;
-    const char *driver_info;
-    const char *identity;
-    const char *state; /* of the cache: at the first load, else when the device was created */
-    const char *reason;
+    uint64_t devices;          /* a bit for each of the first 64 that has an event */
+    char app[TRACE_TEXT_SIZE]; /* this and the next four: of the first device */
+    char device[TRACE_TEXT_SIZE];
+    char driver[TRACE_TEXT_SIZE];
+    char driver_info[TRACE_TEXT_SIZE];
+    char identity[TRACE_TEXT_SIZE];
+    char state[TRACE_TEXT_SIZE]; /* of the cache: at the first load, else when the device was
+                                    created */
+    char reason[TRACE_TEXT_SIZE];
     struct trace_lane lanes[TRACE_MAX_LANES];
     size_t lane_count;
     struct trace_span *spans; /* by lane, row and start */
@@ -161,11 +162,10 @@ struct trace_runs {
     size_t count;
     size_t files;
     size_t file_start; /* first run of the current file: a run is in one file */
-    const char *names[TRACE_MAX_NAMES];
+    char names[TRACE_MAX_NAMES][TRACE_TEXT_SIZE];
     size_t name_count;
-    struct trace_text *texts; /* all texts of runs, lanes and names */
-    uint64_t left_out;        /* events beyond the limits */
-    bool failed;              /* out of memory: something is missing */
+    uint64_t left_out; /* events beyond the limits */
+    bool failed;       /* out of memory: something is missing */
 };
 
 /* Adds the events of one trace. Zero-initialize `runs`; free with trace_runs_free. */
@@ -293,6 +293,8 @@ void html_put_bar(struct bytes *out, const struct html_segment *segments, size_t
 struct html_figure {
     char text[48];
 };
+struct html_figure html_format(const char *format, ...) /* as printf; cut to fit */
+    __attribute__((format(printf, 1, 2)));
 struct html_figure html_duration(uint64_t nanoseconds);         /* "812 ms", "1.24 s" */
 struct html_figure html_size(uint64_t bytes);                   /* "1.50 MiB" */
 struct html_figure html_count(uint64_t number);                 /* "12,345" */

@@ -2,7 +2,6 @@
 #include "tools/report/report.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -149,11 +148,9 @@ static void page_put_runs(struct bytes *page, const struct report_program *progr
     page_close_heads(page);
     for (size_t i = 0; i < program->run_count; i++) {
         const struct trace_run *run = program->runs[i];
-        char process[24];
-        snprintf(process, sizeof process, "%" PRIu64, run->process);
         html_put(page, "<tr>");
         page_put_number(page, html_count(i + 1).text);
-        page_put_number(page, process);
+        page_put_number(page, html_format("%" PRIu64, run->process).text);
         html_put(page, "<td>%s%s%s</td>", page_or_unknown(run->state), *run->reason ? ", " : "",
                  run->reason);
         page_put_number(page, html_count(run->sums.pipelines).text);
@@ -176,10 +173,8 @@ static void page_put_programs(struct bytes *page, const struct report *report)
         const struct report_program *program = &report->programs[i];
         const struct program_counters *counters = &program->counters;
         const struct trace_run *run = program->cold ? program->cold : program->other;
-        char place[24];
-        snprintf(place, sizeof place, "%zu", i);
-        html_put(page, "<tr><td><a href=\"#program-%s\"><bdi>%s</bdi></a></td>", place,
-                 page_or_unknown(program->app));
+        html_put(page, "<tr><td><a href=\"#program-%s\"><bdi>%s</bdi></a></td>",
+                 html_format("%zu", i).text, page_or_unknown(program->app));
         if (program->run_count > 0) {
             page_put_time(page, run ? run->sums.create_ns : 0);
             page_put_time(page, program->warm ? program->warm->sums.create_ns : 0);
@@ -210,17 +205,15 @@ static void page_put_run_bar(struct bytes *page, const struct trace_run *run, ui
 
 static void page_put_headline(struct bytes *page, const struct report_program *program)
 {
-    char ratio[32] = "";
     const double times = report_clock_ratio(program);
-    if (times >= 1.05) {
-        snprintf(ratio, sizeof ratio, "%.*f times faster", times < 10 ? 1 : 0, times);
-    }
     if (times > 0) {
         html_put(page,
                  "<p class=\"headline\">%s <span class=\"arrow\" aria-label=\"to\">→</span> "
                  "%s <span class=\"ratio\">%s</span></p>",
                  html_duration(program->cold->sums.elapsed_ns).text,
-                 html_duration(program->warm->sums.elapsed_ns).text, ratio);
+                 html_duration(program->warm->sums.elapsed_ns).text,
+                 times < 1.05 ? ""
+                              : html_format("%.*f times faster", times < 10 ? 1 : 0, times).text);
     }
     uint64_t whole = 0;
     for (size_t i = 0; i < program->shown_count; i++) {
@@ -256,9 +249,7 @@ static void page_put_card(struct bytes *page, const char *label, const char *val
 static void page_put_figures(struct bytes *page, const char *label, struct html_figure value,
                              const char *word, struct html_figure figure)
 {
-    char remark[96];
-    snprintf(remark, sizeof remark, "%s %s", word, figure.text);
-    page_put_card(page, label, value.text, remark);
+    page_put_card(page, label, value.text, html_format("%s %s", word, figure.text).text);
 }
 
 /* A share of the last run, with that of the cold run beside it where these are two runs. */
@@ -285,9 +276,6 @@ static void page_put_run_cards(struct bytes *page, const struct report_program *
     const uint64_t objects_shared[] = {first->objects_shared, last->objects_shared};
     const uint64_t objects[] = {first->objects, last->objects};
     const bool has_warm = first != last;
-    char different[64];
-    snprintf(different, sizeof different, "%s different",
-             html_count(program->different_pipelines).text);
     html_put(page, "<dl class=\"cards\">");
     page_put_share(page, "Driver cache hits", hits, answers, has_warm);
     page_put_share(page, "Pipelines shared", shared, pipelines, has_warm);
@@ -301,7 +289,8 @@ static void page_put_run_cards(struct bytes *page, const struct report_program *
     }
     page_put_figures(page, "Cache loaded", html_size(last->loaded_bytes), "in",
                      html_duration(last->load_ns));
-    page_put_card(page, "Pipelines asked for", html_count(last->pipelines).text, different);
+    page_put_card(page, "Pipelines asked for", html_count(last->pipelines).text,
+                  html_format("%s different", html_count(program->different_pipelines).text).text);
     if (ahead->prewarmed > 0) {
         page_put_figures(page, "Compiled ahead", html_count(ahead->prewarmed), "in",
                          html_duration(ahead->prewarm_ns));
@@ -313,15 +302,14 @@ static void page_put_run_cards(struct bytes *page, const struct report_program *
 static void page_put_counter_cards(struct bytes *page, const struct program_counters *counters)
 {
     const uint64_t answers = counters->driver_hits + counters->driver_misses;
-    char starts[64];
-    snprintf(starts, sizeof starts, "in %s %s", html_count(counters->starts).text,
-             text_noun(counters->starts, "start", "starts"));
+    const struct html_figure starts = html_format("in %s %s", html_count(counters->starts).text,
+                                                  text_noun(counters->starts, "start", "starts"));
     html_put(page, "<dl class=\"cards\">");
     page_put_figures(page, "Driver cache hits", html_percent(counters->driver_hits, answers), "of",
                      html_count(answers));
     page_put_figures(page, "Pipelines shared", html_percent(counters->shared, counters->requests),
                      "of", html_count(counters->requests));
-    page_put_card(page, "Pipelines asked for", html_count(counters->requests).text, starts);
+    page_put_card(page, "Pipelines asked for", html_count(counters->requests).text, starts.text);
     page_put_card(page, "Time in creation", html_duration(counters->create_ns).text,
                   "all starts together");
     html_put(page, "</dl>");
@@ -364,9 +352,8 @@ static void page_put_timelines(struct bytes *page, const struct report_program *
 
 static void page_put_program(struct bytes *page, const struct report_program *program, size_t index)
 {
-    char number[24];
-    snprintf(number, sizeof number, "%zu", index);
-    html_put(page, "<section id=\"program-%s\"><h2><bdi>%s</bdi></h2>", number,
+    const struct html_figure number = html_format("%zu", index);
+    html_put(page, "<section id=\"program-%s\"><h2><bdi>%s</bdi></h2>", number.text,
              page_or_unknown(program->app));
     if (program->run_count > 0) {
         html_put(page, "<p class=\"device\"><bdi>%s</bdi> · <bdi>%s %s</bdi></p>",
@@ -374,7 +361,7 @@ static void page_put_program(struct bytes *page, const struct report_program *pr
                  page_or_unknown(program->runs[0]->driver), program->runs[0]->driver_info);
         page_put_headline(page, program);
         page_put_run_cards(page, program);
-        page_put_timelines(page, program, number);
+        page_put_timelines(page, program, number.text);
         page_put_results(page, program);
     } else {
         page_put_counter_cards(page, &program->counters);
@@ -398,10 +385,9 @@ static void page_put_origin(struct bytes *page)
     }
     uname(&system);
     const unsigned cores = machine_cores("");
-    char number[16];
-    snprintf(number, sizeof number, "%u %s", cores, text_noun(cores, "core", "cores"));
     html_put(page, "<p class=\"device\">%s · warmpipe " WARMPIPE_VERSION " · %s %s %s, %s</p>",
-             date, system.sysname, system.release, system.machine, number);
+             date, system.sysname, system.release, system.machine,
+             html_format("%u %s", cores, text_noun(cores, "core", "cores")).text);
 }
 
 static void page_put_piece(struct bytes *page, size_t index)

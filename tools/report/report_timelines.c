@@ -26,52 +26,40 @@ static unsigned timelines_kind_of(const struct trace_runs *runs, const struct tr
     }
 }
 
-/* The spans of a run that are shown, in the run's order. */
-struct selection {
-    const struct trace_span **spans;
-    size_t count;
-};
+static int timelines_compare_places(const void *left, const void *right)
+{
+    const struct trace_span *a = *(const struct trace_span *const *)left;
+    const struct trace_span *b = *(const struct trace_span *const *)right;
+    return (a > b) - (a < b);
+}
 
 /* The longest first. */
 static int timelines_compare_durations(const void *left, const void *right)
 {
     const struct trace_span *a = *(const struct trace_span *const *)left;
     const struct trace_span *b = *(const struct trace_span *const *)right;
-    if (a->duration_ns != b->duration_ns) {
-        return a->duration_ns > b->duration_ns ? -1 : 1;
-    }
-    return a < b ? -1 : 1;
-}
-
-static int timelines_compare_places(const void *left, const void *right)
-{
-    const struct trace_span *a = *(const struct trace_span *const *)left;
-    const struct trace_span *b = *(const struct trace_span *const *)right;
-    return a < b ? -1 : a > b;
-}
-
-static bool timelines_select_spans(const struct trace_run *run, struct selection *ret_selection)
-{
-    struct selection selection = {.spans = calloc(run->span_count + 1, sizeof *selection.spans)};
-    if (!selection.spans) {
-        return false;
-    }
-    for (size_t i = 0; i < run->span_count; i++) {
-        selection.spans[i] = &run->spans[i];
-    }
-    selection.count = report_timelines_shown(run);
-    if (selection.count < run->span_count) {
-        qsort(selection.spans, run->span_count, sizeof *selection.spans,
-              timelines_compare_durations);
-        qsort(selection.spans, selection.count, sizeof *selection.spans, timelines_compare_places);
-    }
-    *ret_selection = selection;
-    return true;
+    const int order = array_order_of(b->duration_ns, a->duration_ns);
+    return order ? order : timelines_compare_places(left, right);
 }
 
 size_t report_timelines_shown(const struct trace_run *run)
 {
     return run->span_count < REPORT_MAX_SPANS ? run->span_count : REPORT_MAX_SPANS;
+}
+
+/* The spans of a run that are shown, in the run's order; to be freed. NULL: out of memory. */
+static const struct trace_span **timelines_select_spans(const struct trace_run *run)
+{
+    const size_t shown = report_timelines_shown(run);
+    const struct trace_span **spans = calloc(run->span_count + 1, sizeof *spans);
+    for (size_t i = 0; spans && i < run->span_count; i++) {
+        spans[i] = &run->spans[i];
+    }
+    if (spans && shown < run->span_count) {
+        qsort(spans, run->span_count, sizeof *spans, timelines_compare_durations);
+        qsort(spans, shown, sizeof *spans, timelines_compare_places);
+    }
+    return spans;
 }
 
 static bool timelines_has_digest(const struct trace_span *span)
@@ -84,22 +72,23 @@ struct digests {
     size_t count;
 };
 
-static bool timelines_list_digests(const struct selection *selections, size_t count,
+/* Of the spans of each run that is shown. False: out of memory. */
+static bool timelines_list_digests(const struct report_program *program,
+                                   const struct trace_span **const *spans,
                                    struct digests *ret_digests)
 {
     size_t capacity = 1;
-    for (size_t i = 0; i < count; i++) {
-        capacity += selections[i].count;
+    for (size_t i = 0; i < program->shown_count; i++) {
+        capacity += report_timelines_shown(program->shown[i].run);
     }
     struct digests digests = {.all = calloc(capacity, sizeof *digests.all)};
     if (!digests.all) {
         return false;
     }
-    for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < selections[i].count; j++) {
-            const struct trace_span *span = selections[i].spans[j];
-            if (timelines_has_digest(span)) {
-                digests.all[digests.count++] = span->digest;
+    for (size_t i = 0; i < program->shown_count; i++) {
+        for (size_t j = 0; j < report_timelines_shown(program->shown[i].run); j++) {
+            if (timelines_has_digest(spans[i][j])) {
+                digests.all[digests.count++] = spans[i][j]->digest;
             }
         }
     }
@@ -132,7 +121,7 @@ static void timelines_put_lane(struct bytes *json, const struct trace_run *run,
 }
 
 static void timelines_put_run(struct bytes *json, const struct trace_runs *runs,
-                              const struct trace_run *run, const struct selection *selection,
+                              const struct trace_run *run, const struct trace_span **spans,
                               const struct digests *digests)
 {
     json_put_open(json, NULL, '{');
@@ -142,8 +131,8 @@ static void timelines_put_run(struct bytes *json, const struct trace_runs *runs,
     }
     json_put_close(json, ']');
     json_put_open(json, "spans", '[');
-    for (size_t i = 0; i < selection->count; i++) {
-        const struct trace_span *span = selection->spans[i];
+    for (size_t i = 0; i < report_timelines_shown(run); i++) {
+        const struct trace_span *span = spans[i];
         json_put_number(json, NULL, span->lane);
         json_put_number(json, NULL, span->row);
         json_put_number(json, NULL, span->start_ns - run->begin_ns);
@@ -170,25 +159,25 @@ static void timelines_put_digests(struct bytes *json, const struct digests *dige
 static void timelines_put_program(struct bytes *json, const struct trace_runs *runs,
                                   const struct report_program *program)
 {
-    struct selection selections[REPORT_SHOWN_RUNS] = {0};
+    const struct trace_span **spans[REPORT_SHOWN_RUNS];
     struct digests digests = {0};
-    const size_t count = program->shown_count;
     bool fine = true;
-    for (size_t i = 0; i < count; i++) {
-        fine &= timelines_select_spans(program->shown[i].run, &selections[i]);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        spans[i] = timelines_select_spans(program->shown[i].run);
+        fine &= spans[i] != NULL;
     }
-    fine = fine && timelines_list_digests(selections, count, &digests);
+    fine = fine && timelines_list_digests(program, spans, &digests);
     json_put_open(json, NULL, '{');
     timelines_put_digests(json, &digests);
     json_put_open(json, "runs", '[');
-    for (size_t i = 0; i < count && fine; i++) {
-        timelines_put_run(json, runs, program->shown[i].run, &selections[i], &digests);
+    for (size_t i = 0; i < program->shown_count && fine; i++) {
+        timelines_put_run(json, runs, program->shown[i].run, spans[i], &digests);
     }
     json_put_close(json, ']');
     json_put_close(json, '}');
     json->failed |= !fine;
-    for (size_t i = 0; i < count; i++) {
-        free(selections[i].spans);
+    for (size_t i = 0; i < program->shown_count; i++) {
+        free(spans[i]);
     }
     free(digests.all);
 }

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report/report.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "common/base/json.h"
-#include "tools/cli/json_value.h"
 #include "tools/cli/output.h"
 
 /* In microseconds: about thirty years, for a time and for a span. */
@@ -85,31 +83,66 @@ static void events_read_members(struct json_reader *reader, struct members *memb
     }
 }
 
+/* An integer from 0 to UINT64_MAX. False otherwise. */
+static bool events_number(struct json_text value, uint64_t *ret_number)
+{
+    struct json_reader reader = json_reader_over(value.data, value.size);
+    const uint64_t number = json_read_number(&reader);
+    json_read_end(&reader);
+    if (!reader.failed) {
+        *ret_number = number;
+    }
+    return !reader.failed;
+}
+
+/* A decimal number of microseconds, in nanoseconds: 12.3456 is 12345. False: it is not a number,
+ * negative, above TIME_LIMIT, or written with an exponent. */
+static bool events_time(struct json_text value, uint64_t *ret_ns)
+{
+    uint64_t whole = 0;
+    uint64_t part = 0;
+    uint64_t scale = 1000;
+    bool in_decimals = false;
+    for (size_t i = 0; i < value.size; i++) {
+        const char digit = value.data[i];
+        if (digit == '.') {
+            in_decimals = true;
+        } else if (digit < '0' || digit > '9' || whole > TIME_LIMIT) {
+            return false;
+        } else if (in_decimals) {
+            scale /= 10;
+            part += scale * (uint64_t)(digit - '0');
+        } else {
+            whole = whole * 10 + (uint64_t)(digit - '0');
+        }
+    }
+    if (value.size == 0 || whole > TIME_LIMIT) {
+        return false;
+    }
+    *ret_ns = whole * 1000 + part;
+    return true;
+}
+
 /* Takes one argument. False: it has the wrong type. */
 static bool events_take_argument(struct trace_event *event, struct json_text key,
                                  struct json_text value)
 {
     const struct {
         const char *key;
-        char *text;
-    } texts[] = {
-        {"state", event->state},        {"cache", event->state},
-        {"reason", event->reason},      {"app", event->app},
-        {"driver", event->driver},      {"identity", event->identity},
-        {"device", event->device_name}, {"driver_info", event->driver_info},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        if (json_text_is(key, texts[i].key)) {
-            return json_value_text(value, texts[i].text, TRACE_TEXT_SIZE);
-        }
-    }
-    const struct {
-        const char *key;
+        char *text; /* NULL: */
         uint64_t *number;
-    } numbers[] = {{"dev", &event->device}, {"bytes", &event->bytes}, {"events", &event->dropped}};
-    for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
-        if (json_text_is(key, numbers[i].key)) {
-            return json_value_number(value, numbers[i].number);
+    } known[] = {
+        {"state", event->state, NULL},        {"cache", event->state, NULL},
+        {"reason", event->reason, NULL},      {"app", event->app, NULL},
+        {"driver", event->driver, NULL},      {"identity", event->identity, NULL},
+        {"device", event->device_name, NULL}, {"driver_info", event->driver_info, NULL},
+        {"dev", NULL, &event->device},        {"bytes", NULL, &event->bytes},
+        {"events", NULL, &event->dropped},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (json_text_is(key, known[i].key)) {
+            return known[i].text ? json_value_text(value, known[i].text, TRACE_TEXT_SIZE)
+                                 : events_number(value, known[i].number);
         }
     }
     char text[TRACE_TEXT_SIZE];
@@ -145,20 +178,13 @@ static bool events_take_arguments(struct trace_event *event, struct json_text ar
 static bool events_take_members(struct trace_event *event, const struct members *members)
 {
     const bool is_span = event->category >= TRACE_PIPELINE && event->category <= TRACE_PREWARM;
-    if (!json_value_number(members->process, &event->process) ||
-        !json_value_number(members->thread, &event->thread) ||
-        (members->name.size > 0 &&
-         !json_value_text(members->name, event->name, sizeof event->name))) {
-        return false;
-    }
-    if (event->category != TRACE_THREAD &&
-        !json_value_thousandths(members->start, TIME_LIMIT, &event->start_ns)) {
-        return false;
-    }
-    if (is_span && !json_value_thousandths(members->duration, TIME_LIMIT, &event->duration_ns)) {
-        return false;
-    }
-    return events_take_arguments(event, members->arguments);
+    return events_number(members->process, &event->process) &&
+           events_number(members->thread, &event->thread) &&
+           (members->name.size == 0 ||
+            json_value_text(members->name, event->name, sizeof event->name)) &&
+           (event->category == TRACE_THREAD || events_time(members->start, &event->start_ns)) &&
+           (!is_span || events_time(members->duration, &event->duration_ns)) &&
+           events_take_arguments(event, members->arguments);
 }
 
 /* False: an event of ours that is malformed. */

@@ -1,71 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/report/report.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "common/base/bytes.h"
-
-/* Texts are kept until all runs are freed. */
-struct trace_text {
-    struct trace_text *next;
-    char text[];
-};
-
-/* A copy of the text; "" and runs->failed: out of memory. */
-static const char *runs_keep(struct trace_runs *runs, const char *value)
-{
-    const size_t size = strlen(value) + 1;
-    struct trace_text *copy = size > 1 ? malloc(sizeof *copy + size) : NULL;
-    runs->failed |= size > 1 && !copy;
-    if (!copy) {
-        return "";
-    }
-    memcpy(copy->text, value, size);
-    copy->next = runs->texts;
-    runs->texts = copy;
-    return copy->text;
-}
 
 static struct trace_run *runs_new_run(struct trace_runs *runs, uint64_t process)
 {
     if (runs->count == TRACE_MAX_RUNS) {
         return NULL;
     }
-    if (!runs->runs) {
-        runs->runs = calloc(TRACE_MAX_RUNS, sizeof *runs->runs);
-    }
-    struct trace_run *run = runs->runs ? calloc(1, sizeof *run) : NULL;
+    struct trace_run *run =
+        array_reserve(&runs->runs, runs->count, sizeof *runs->runs) ? calloc(1, sizeof *run) : NULL;
     if (!run) {
         runs->failed = true;
         return NULL;
     }
-    *run = (struct trace_run){
-        .process = process,
-        .file = runs->files,
-        .place = runs->count,
-        .begin_ns = UINT64_MAX,
-        .app = "",
-        .device = "",
-        .driver = "",
-        .driver_info = "",
-        .identity = "",
-        .state = "",
-        .reason = "",
-    };
+    run->process = process;
+    run->file = runs->files;
+    run->place = runs->count;
+    run->begin_ns = UINT64_MAX;
     runs->runs[runs->count++] = run;
     return run;
-}
-
-/* The latest run of that process: process ids are reused, in containers at every start. */
-static struct trace_run *runs_find_run(const struct trace_runs *runs, uint64_t process)
-{
-    for (size_t i = runs->count; i > runs->file_start; i--) {
-        if (runs->runs[i - 1]->process == process) {
-            return runs->runs[i - 1];
-        }
-    }
-    return NULL;
 }
 
 static uint64_t runs_bit_of(uint64_t device)
@@ -73,28 +29,38 @@ static uint64_t runs_bit_of(uint64_t device)
     return device < 64 ? UINT64_C(1) << device : 0;
 }
 
-/* A process has one event for each device: a device number that repeats begins another run. */
+/* The latest run of that process: process ids are reused, in containers at every start. A process
+ * has one event for each device: a device number that repeats begins another run. */
 static struct trace_run *runs_run_of(struct trace_runs *runs, const struct trace_event *event)
 {
-    struct trace_run *run = runs_find_run(runs, event->process);
+    size_t i = runs->count;
+    while (i > runs->file_start && runs->runs[i - 1]->process != event->process) {
+        i--;
+    }
+    struct trace_run *run = i > runs->file_start ? runs->runs[i - 1] : NULL;
     const bool begins =
         event->category == TRACE_DEVICE && run && (run->devices & runs_bit_of(event->device));
     return run && !begins ? run : runs_new_run(runs, event->process);
 }
 
-static void runs_add_device(struct trace_runs *runs, struct trace_run *run,
-                            const struct trace_event *event)
+static void runs_keep(char ret_text[TRACE_TEXT_SIZE], const char *text)
 {
-    const bool is_first = run->devices == 0;
-    run->devices |= runs_bit_of(event->device);
-    if (is_first) {
-        run->app = runs_keep(runs, event->app);
-        run->device = runs_keep(runs, event->device_name);
-        run->driver = runs_keep(runs, event->driver);
-        run->driver_info = runs_keep(runs, event->driver_info);
-        run->identity = runs_keep(runs, event->identity);
-        run->state = *run->state ? run->state : runs_keep(runs, event->state);
+    snprintf(ret_text, TRACE_TEXT_SIZE, "%s", text);
+}
+
+static void runs_add_device(struct trace_run *run, const struct trace_event *event)
+{
+    if (run->devices == 0) {
+        runs_keep(run->app, event->app);
+        runs_keep(run->device, event->device_name);
+        runs_keep(run->driver, event->driver);
+        runs_keep(run->driver_info, event->driver_info);
+        runs_keep(run->identity, event->identity);
+        if (!*run->state) {
+            runs_keep(run->state, event->state);
+        }
     }
+    run->devices |= runs_bit_of(event->device);
 }
 
 static uint8_t runs_lane_of(struct trace_run *run, uint64_t thread)
@@ -105,10 +71,10 @@ static uint8_t runs_lane_of(struct trace_run *run, uint64_t thread)
         }
     }
     if (run->lane_count == TRACE_MAX_LANES) {
-        run->lanes[TRACE_MAX_LANES - 1].name = "other threads";
+        runs_keep(run->lanes[TRACE_MAX_LANES - 1].name, "other threads");
         return TRACE_MAX_LANES - 1;
     }
-    run->lanes[run->lane_count] = (struct trace_lane){.thread = thread, .name = ""};
+    run->lanes[run->lane_count] = (struct trace_lane){.thread = thread};
     return (uint8_t)run->lane_count++;
 }
 
@@ -123,12 +89,11 @@ static uint16_t runs_name_of(struct trace_runs *runs, const char *name)
         return TRACE_MAX_NAMES - 1;
     }
     const bool is_last = runs->name_count == TRACE_MAX_NAMES - 1;
-    runs->names[runs->name_count] = is_last ? "other" : runs_keep(runs, name);
+    runs_keep(runs->names[runs->name_count], is_last ? "other" : name);
     return (uint16_t)runs->name_count++;
 }
 
-static void runs_add_up(struct trace_runs *runs, struct trace_run *run,
-                        const struct trace_event *event)
+static void runs_add_up(struct trace_run *run, const struct trace_event *event)
 {
     struct trace_sums *sums = &run->sums;
     switch (event->category) {
@@ -152,8 +117,8 @@ static void runs_add_up(struct trace_runs *runs, struct trace_run *run,
             sums->load_ns += event->duration_ns;
             sums->loaded_bytes += event->bytes;
             if (sums->loads++ == 0) { /* a later device finds what this very run has saved */
-                run->state = runs_keep(runs, event->state);
-                run->reason = runs_keep(runs, event->reason);
+                runs_keep(run->state, event->state);
+                runs_keep(run->reason, event->reason);
             }
         }
         sums->saves += strcmp(event->name, "save") == 0;
@@ -178,7 +143,7 @@ static void runs_add_span(struct trace_runs *runs, struct trace_run *run,
     };
     const uint64_t end = event->start_ns + event->duration_ns;
     run->end_ns = end > run->end_ns ? end : run->end_ns;
-    runs_add_up(runs, run, event);
+    runs_add_up(run, event);
 }
 
 static void runs_add_event(const struct trace_event *event, void *user)
@@ -190,14 +155,14 @@ static void runs_add_event(const struct trace_event *event, void *user)
     } else if (event->category == TRACE_THREAD) {
         struct trace_lane *lane = &run->lanes[runs_lane_of(run, event->thread)];
         if (lane->thread == event->thread) {
-            lane->name = runs_keep(runs, event->name);
+            runs_keep(lane->name, event->name);
         }
     } else if (event->category == TRACE_DROPPED) {
         run->dropped += event->dropped;
     } else {
         run->begin_ns = event->start_ns < run->begin_ns ? event->start_ns : run->begin_ns;
         if (event->category == TRACE_DEVICE) {
-            runs_add_device(runs, run, event);
+            runs_add_device(run, event);
         } else {
             runs_add_span(runs, run, event);
         }
@@ -220,13 +185,9 @@ static int runs_compare_spans(const void *left, const void *right)
 {
     const struct trace_span *a = left;
     const struct trace_span *b = right;
-    if (a->lane != b->lane) {
-        return a->lane < b->lane ? -1 : 1;
-    }
-    if (a->start_ns != b->start_ns) {
-        return a->start_ns < b->start_ns ? -1 : 1;
-    }
-    return a->duration_ns == b->duration_ns ? 0 : a->duration_ns > b->duration_ns ? -1 : 1;
+    const int lanes = array_order_of(a->lane, b->lane);
+    const int starts = array_order_of(a->start_ns, b->start_ns);
+    return lanes ? lanes : starts ? starts : array_order_of(b->duration_ns, a->duration_ns);
 }
 
 /* Each span goes into the first row that is free when it starts. */
@@ -253,7 +214,7 @@ static int runs_compare_starts(const void *left, const void *right)
 {
     const struct trace_span *a = *(const struct trace_span *const *)left;
     const struct trace_span *b = *(const struct trace_span *const *)right;
-    return a->start_ns == b->start_ns ? 0 : a->start_ns < b->start_ns ? -1 : 1;
+    return array_order_of(a->start_ns, b->start_ns);
 }
 
 /* The time covered by at least one of these spans, which are reordered. */
@@ -293,10 +254,8 @@ static int runs_compare_runs(const void *left, const void *right)
 {
     const struct trace_run *a = *(struct trace_run *const *)left;
     const struct trace_run *b = *(struct trace_run *const *)right;
-    if (a->file != b->file && a->file_begin_ns != b->file_begin_ns) {
-        return a->file_begin_ns < b->file_begin_ns ? -1 : 1;
-    }
-    return a->place < b->place ? -1 : 1;
+    const int files = a->file != b->file ? array_order_of(a->file_begin_ns, b->file_begin_ns) : 0;
+    return files ? files : array_order_of(a->place, b->place);
 }
 
 void trace_runs_finish(struct trace_runs *runs)
@@ -317,11 +276,6 @@ void trace_runs_free(struct trace_runs *runs)
     for (size_t i = 0; i < runs->count; i++) {
         free(runs->runs[i]->spans);
         free(runs->runs[i]);
-    }
-    while (runs->texts) {
-        struct trace_text *next = runs->texts->next;
-        free(runs->texts);
-        runs->texts = next;
     }
     free(runs->runs);
     *runs = (struct trace_runs){0};

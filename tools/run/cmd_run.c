@@ -15,7 +15,6 @@
 #include "tools/cli/inventory.h"
 #include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/run/kept_out.h"
 #include "tools/run/layer_process.h"
 #ifdef WARMPIPE_HAVE_REMOTE
 #include "tools/remote/run/run_remote.h"
@@ -45,9 +44,8 @@ static const struct option_spec options[] = {
 static bool run_set_driver_caches(const char *root, bool verbose)
 {
     AUTO_FREE char *driver = output_format("%s/" INVENTORY_DRIVER_FOLDER, root);
-    bool done = driver && variable_set_if_unset("MESA_SHADER_CACHE_DIR", driver, verbose) &&
-                variable_set_if_unset("__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
-    return done;
+    return driver && variable_set_if_unset("MESA_SHADER_CACHE_DIR", driver, verbose) &&
+           variable_set_if_unset("__GL_SHADER_DISK_CACHE_PATH", driver, verbose);
 }
 
 static bool run_set_directory(const char *directory, bool verbose)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/run/kept_out.h"
+#include "tools/run/layer_process.h"
 
 #include <stdlib.h>
 #include <string.h>

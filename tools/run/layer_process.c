@@ -61,20 +61,18 @@ static bool variable_list_contains(const char *list, const char *entry)
     return false;
 }
 
-enum list_end { LIST_FRONT, LIST_BACK };
-
-/* Adds `entry` to a variable that holds a list, or to `preset` where it is unset or empty. The
- * user's entries stay, and no entry is added twice. */
+/* Adds `entry` to a variable that holds a list, in front or behind, or to `preset` where it is
+ * unset or empty. The user's entries stay, and no entry is added twice. */
 static bool variable_add_to_list(const char *name, const char *preset, const char *entry,
-                                 enum list_end end, bool verbose)
+                                 bool in_front, bool verbose)
 {
     const char *list = options_variable(name, preset);
     if (variable_list_contains(list, entry)) {
         return true;
     }
     const char *between = *list ? ":" : "";
-    const char *first = end == LIST_FRONT ? entry : list;
-    AUTO_FREE char *value = output_format("%s%s%s", first, between, first == entry ? list : entry);
+    AUTO_FREE char *value =
+        output_format("%s%s%s", in_front ? entry : list, between, in_front ? list : entry);
     return value && variable_set(name, value, verbose);
 }
 
@@ -117,10 +115,10 @@ bool layer_variables_set(bool verbose)
     }
     AUTO_FREE char *folder = data ? output_format("%s/" LAYER_IMPLICIT_FOLDER, data) : NULL;
     return folder &&
-           variable_add_to_list("XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data, LIST_BACK,
+           variable_add_to_list("XDG_DATA_DIRS", "/usr/local/share/:/usr/share/", data, false,
                                 verbose) &&
-           variable_add_to_list("VK_ADD_IMPLICIT_LAYER_PATH", "", folder, LIST_FRONT, verbose) &&
-           variable_add_to_list("VK_INSTANCE_LAYERS", "", LAYER_NAME, LIST_FRONT, verbose);
+           variable_add_to_list("VK_ADD_IMPLICIT_LAYER_PATH", "", folder, true, verbose) &&
+           variable_add_to_list("VK_INSTANCE_LAYERS", "", LAYER_NAME, true, verbose);
 }
 
 /* doctor looks twice at a process before it reports it. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How a process gets the layer: the variables by which the loader finds it, and programs that
- * bypass the loader. docs/decisions/0011-variables-of-run.md says which variables, and why. */
+/* How a process gets the layer: the variables by which the loader finds it, files that keep it out
+ * (kept_out.c), and programs that bypass the loader. docs/decisions/0011-variables-of-run.md says
+ * which variables, and why. */
 #ifndef WARMPIPE_TOOLS_RUN_LAYER_PROCESS_H
 #define WARMPIPE_TOOLS_RUN_LAYER_PROCESS_H
 
@@ -15,6 +16,14 @@ bool layer_variables_set(bool verbose);
 /* Returns why the loader cannot find the layer that belongs to this tool. To be freed; NULL: it can
  * (or no memory). */
 char *layer_unreachable(void);
+
+/* Returns the path of the file that keeps the layer out of every program, whatever variables say:
+ * the Vulkan Configurator writes it, and it stays when that is closed. It is a
+ * vk_loader_settings.json (loader 1.3.250 and newer; LoaderSettingsFile.md) or an override manifest
+ * (LoaderLayerInterface.md, "Override Meta-Layer"). Entries for single programs are ignored. To be
+ * freed; NULL: there is none, or no memory. Thread-safe as long as the environment does not change.
+ */
+char *layer_kept_out_by(void);
 
 /* Whether one of the loader's lists of patterns (LoaderLayerInterface.md, "Layer Disabling") names
  * the layer: a list of its name or patterns separated by commas, or "~all~". NULL: no. */

@@ -20,11 +20,6 @@ const char *vulkan_loader_open(struct vulkan_loader *ret_loader)
     return NULL;
 }
 
-PFN_vkVoidFunction vulkan_loader_get(const struct vulkan_loader *loader, const char *name)
-{
-    return loader->get(loader->instance, name);
-}
-
 uint32_t vulkan_loader_version(const struct vulkan_loader *loader)
 {
     uint32_t version = VK_API_VERSION_1_0;
@@ -68,21 +63,16 @@ VkResult vulkan_loader_devices(const struct vulkan_loader *loader, VkPhysicalDev
     uint32_t count = 0;
     VkResult result = list(loader->instance, &count, NULL);
     if (result != VK_SUCCESS || count == 0) {
-        *ret_devices = NULL;
-        *ret_count = 0;
         return result;
     }
-    VkPhysicalDevice *handles = calloc(count, sizeof *handles);
-    if (!handles) {
-        return VK_ERROR_OUT_OF_HOST_MEMORY;
-    }
-    result = list(loader->instance, &count, handles);
+    AUTO_FREE VkPhysicalDevice *handles = calloc(count, sizeof *handles);
+    result = handles ? list(loader->instance, &count, handles) : VK_ERROR_OUT_OF_HOST_MEMORY;
     if (result < 0) {
-        free(handles);
         return result;
     }
     *ret_devices = handles;
     *ret_count = count;
+    handles = NULL;
     return VK_SUCCESS;
 }
 

@@ -23,8 +23,7 @@ struct vulkan_loader {
 const char *vulkan_loader_open(struct vulkan_loader *ret_loader);
 
 /* A command by its name; NULL: unknown. */
-PFN_vkVoidFunction vulkan_loader_get(const struct vulkan_loader *loader, const char *name);
-#define VULKAN_GET(loader, name) ((PFN_##name)vulkan_loader_get(loader, #name))
+#define VULKAN_GET(loader, name) ((PFN_##name)(loader)->get((loader)->instance, #name))
 
 /* The loader's own version. */
 uint32_t vulkan_loader_version(const struct vulkan_loader *loader);
@@ -35,7 +34,8 @@ VkResult vulkan_loader_create_instance(struct vulkan_loader *loader, uint32_t ap
 /* Without an instance a no-op. */
 void vulkan_loader_destroy_instance(struct vulkan_loader *loader);
 
-/* All physical devices of the instance. *ret_devices is to be freed; NULL where there are none. */
+/* All physical devices of the instance. *ret_devices is to be freed; where there are none, it and
+ * *ret_count stay as they are: NULL and 0. */
 VkResult vulkan_loader_devices(const struct vulkan_loader *loader, VkPhysicalDevice **ret_devices,
                                uint32_t *ret_count);
 

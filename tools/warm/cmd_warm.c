@@ -10,14 +10,10 @@
 #include "common/base/clock.h"
 #include "common/base/machine.h"
 #include "common/base/text.h"
-#include "common/blobs/store.h"
-#include "common/driver/policy.h"
 #include "common/files/names.h"
 #include "common/files/program.h"
-#include "common/recipes/recipes.h"
 #include "common/settings/config.h"
 #include "tools/cli/inventory.h"
-#include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 #include "tools/warm/warm.h"
 
@@ -104,13 +100,6 @@ static enum status warm_try_cache(const struct warm_target *target, bool *ret_ha
     return reason;
 }
 
-/* Whether there is a cache which what is compiled all at once has come to the end of. */
-static bool warm_is_finished(const struct warm_target *target, enum status reason)
-{
-    return reason == STATUS_ok && !warm_unfinished_is(target) &&
-           !recipe_crashes_are_many_of(target->root, target->app, target->digest);
-}
-
 /* Where there is something to do, does it. */
 static void warm_one(struct warming *warming, const struct warm_target *target,
                      struct warm_report *report)
@@ -125,8 +114,13 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
                                    : warm_try_cache(target, &has_others);
     size_t unsaved_count;
     AUTO_FREE struct recipe_use *unsaved = warm_recipes_unsaved(target, &unsaved_count);
+    /* Whether there is a cache which what is compiled all at once has come to the end of. */
+    const bool is_finished =
+        reason == STATUS_ok && !warm_unfinished_is(target) &&
+        !(target->offer_only ? warm_many_have_died : recipe_crashes_are_many_of)(
+            target->root, target->app, target->digest);
     if (reason == STATUS_out_of_memory || /* nothing could be saved */
-        (warm_is_finished(target, reason) && unsaved_count == 0 && !has_others)) {
+        (is_finished && unsaved_count == 0 && !has_others)) {
         report->state = WARM_STATE_READY;
         return;
     }

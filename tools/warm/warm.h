@@ -141,10 +141,6 @@ void warm_shared_reset(struct warm_shared *shared);
 /* Call it before a process is started: clears the report of an earlier process. Outcomes stay. */
 void warm_shared_restart(struct warm_shared *shared);
 
-/* Returns the bit of a name among the lacks, and adds the name if it is new; 0: there are too many.
- * One thread at a time. */
-uint32_t warm_lacks_bit(struct warm_lacks *lacks, const char *name);
-
 /* Items by outcome, and by what they need and the device lacks. */
 struct warm_counts {
     size_t of[WARM_OUTCOME_COUNT];
@@ -263,6 +259,9 @@ void warm_probe_end(struct warm_probe *probe);
 void warm_watch_run(const struct warm_target *target, struct warm_shared *shared,
                     struct warm_probe *probe);
 
+/* As recipe_crashes_are_many_of, but writes nothing. */
+bool warm_many_have_died(const char *root, const char *app, struct digest identity);
+
 /* Whether a replay for a target, by `warm` or ahead of a program, has finished:
  * common/blobs/identity_files.h. One thread. */
 
@@ -302,20 +301,15 @@ enum warm_made {
     WARM_NO_DEVICE     /* nothing will work */
 };
 
-/* Makes an instance and, if the device offers all of the environment, the device. `index` is the
- * device's place in the loader's order, `identity` the digest that names its files. `offer_only`:
- * do not make the device itself. WARM_NOT_MADE: `tell` was told what the device lacks.
+/* Makes an instance and, if the target's device offers all of the environment, the device; of a
+ * target of offer_only not the device itself. WARM_NOT_MADE: `tell` was told what it lacks.
  * WARM_OTHER_DEVICE, WARM_NO_DEVICE: text (of `size` bytes) says why. Closed with
  * warm_vulkan_close, whatever the result. */
-enum warm_made warm_vulkan_open(const struct environment *environment, uint32_t index,
-                                struct digest identity, bool offer_only,
-                                struct warm_vulkan *ret_vulkan, char *text, size_t size,
-                                environment_tell *tell, void *user);
+enum warm_made warm_vulkan_open(const struct environment *environment,
+                                const struct warm_target *target, struct warm_vulkan *ret_vulkan,
+                                char *text, size_t size, environment_tell *tell, void *user);
 
 void warm_vulkan_close(struct warm_vulkan *vulkan);
-
-/* A command of the device; NULL: it has none of this name. */
-PFN_vkVoidFunction warm_vulkan_command(const struct warm_vulkan *vulkan, const char *name);
 
 struct warm_cache {
     struct store *store;    /* borrowed */

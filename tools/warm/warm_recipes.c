@@ -2,13 +2,11 @@
 #include "tools/warm/warm.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/bytes.h"
-#include "tools/cli/output.h"
 #include "tools/recipes/recipe_tool.h"
 
 /* Opening files. */

@@ -2,18 +2,16 @@
 #include "tools/warm/warm.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/driver/identity.h"
 #include "common/files/program.h"
-#include "common/recipes/recipes.h"
 
 /* Time between two saves; where a save takes long, REPLAY_SAVE_SHARE times as long as it took. */
 #define REPLAY_SAVE_INTERVAL_NS (10 * CLOCK_S)
@@ -69,12 +67,23 @@ static _Noreturn void replay_fail(struct warm_replay *process, const char *text)
     replay_end(process, WARM_END_FAILED);
 }
 
+/* The bit of a name among the lacks, which is added if it is new; 0: there are too many. */
 static uint32_t replay_lack_bit(struct warm_replay *process, const char *name)
 {
+    struct warm_lacks *lacks = &process->shared->lacks;
     pthread_mutex_lock(&process->lacks);
-    const uint32_t bit = warm_lacks_bit(&process->shared->lacks, name);
+    const uint32_t count = atomic_load(&lacks->count);
+    uint32_t place = 0;
+    while (place < count && strncmp(lacks->names[place], name, WARM_LACK_SIZE - 1) != 0) {
+        place++;
+    }
+    if (place == count && count < WARM_MAX_LACKS) {
+        /* The name first: a process may die in between. */
+        snprintf(lacks->names[place], WARM_LACK_SIZE, "%s", name);
+        atomic_store(&lacks->count, count + 1);
+    }
     pthread_mutex_unlock(&process->lacks);
-    return bit;
+    return place < WARM_MAX_LACKS ? 1u << place : 0;
 }
 
 /* The worker pool. */
@@ -274,9 +283,8 @@ static void replay_environment(struct warm_replay *process, uint32_t index, cons
     struct warm_vulkan vulkan;
     struct replay_needs needs = {process, 0};
     char text[sizeof shared->failure] = "";
-    switch (warm_vulkan_open(target->recipes->environments[index], target->device, target->digest,
-                             target->offer_only, &vulkan, text, sizeof text, replay_note_lack,
-                             &needs)) {
+    switch (warm_vulkan_open(target->recipes->environments[index], target, &vulkan, text,
+                             sizeof text, replay_note_lack, &needs)) {
     case WARM_MADE:
         if (target->offer_only) {
             break;

@@ -10,11 +10,11 @@
 
 #include "common/base/clock.h"
 #include "common/blobs/identity_files.h"
-#include "common/blobs/store.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
-#include "tools/cli/output.h"
 
+#define PROGRESS_DONE        "########################"
+#define PROGRESS_OPEN        "........................"
 #define PROGRESS_BAR_WIDTH   24
 #define PROGRESS_TERMINAL_NS (100 * CLOCK_MS)
 #define PROGRESS_LINE_NS     (10 * CLOCK_S)
@@ -55,6 +55,15 @@ struct store *warm_target_store(const struct warm_target *target, bool read_only
         .read_only = read_only,
     };
     return store_open(&options, &target->identity);
+}
+
+bool warm_many_have_died(const char *root, const char *app, struct digest identity)
+{
+    struct recipe_crashes *crashes = NULL;
+    recipe_crashes_open(root, app, identity, 0, &crashes);
+    const bool died = crashes && recipe_crashes_are_many(crashes);
+    recipe_crashes_close(crashes);
+    return died;
 }
 
 /* The program's folder; -1: there is none, and nothing is found or noted in it. */
@@ -141,23 +150,6 @@ void warm_shared_restart(struct warm_shared *shared)
     shared->failure[0] = '\0';
 }
 
-uint32_t warm_lacks_bit(struct warm_lacks *lacks, const char *name)
-{
-    const uint32_t count = atomic_load(&lacks->count);
-    for (uint32_t i = 0; i < count; i++) {
-        if (strncmp(lacks->names[i], name, WARM_LACK_SIZE - 1) == 0) {
-            return 1u << i;
-        }
-    }
-    if (count == WARM_MAX_LACKS) {
-        return 0;
-    }
-    /* The name first: a process may die in between. */
-    snprintf(lacks->names[count], WARM_LACK_SIZE, "%s", name);
-    atomic_store(&lacks->count, count + 1);
-    return 1u << count;
-}
-
 struct warm_counts warm_shared_count(const struct warm_shared *shared)
 {
     struct warm_counts counts = {0};
@@ -200,17 +192,6 @@ static void progress_put_rate(const struct warm_progress *progress, size_t done,
              left % 60);
 }
 
-static void progress_put_bar(const struct warm_progress *progress, size_t done,
-                             char bar[PROGRESS_BAR_WIDTH + 1])
-{
-    size_t filled =
-        progress->total > 0 ? done * PROGRESS_BAR_WIDTH / progress->total : PROGRESS_BAR_WIDTH;
-    for (size_t i = 0; i < PROGRESS_BAR_WIDTH; i++) {
-        bar[i] = i < filled ? '#' : '.';
-    }
-    bar[PROGRESS_BAR_WIDTH] = '\0';
-}
-
 static size_t progress_done(const struct warm_progress *progress)
 {
     const size_t open = warm_shared_count(progress->shared).of[WARM_PENDING];
@@ -229,9 +210,10 @@ void warm_progress_show(struct warm_progress *progress)
     const size_t done = progress_done(progress);
     progress_put_rate(progress, done, rate, sizeof rate);
     if (progress->terminal) {
-        char bar[PROGRESS_BAR_WIDTH + 1];
-        progress_put_bar(progress, done, bar);
-        fprintf(stderr, "\r\033[K[%s] %zu of %zu%s", bar, done, progress->total, rate);
+        const size_t filled =
+            progress->total > 0 ? done * PROGRESS_BAR_WIDTH / progress->total : PROGRESS_BAR_WIDTH;
+        fprintf(stderr, "\r\033[K[%.*s%.*s] %zu of %zu%s", (int)filled, PROGRESS_DONE,
+                PROGRESS_BAR_WIDTH - (int)filled, PROGRESS_OPEN, done, progress->total, rate);
         fflush(stderr);
         progress->shown = true;
     } else {

@@ -12,10 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/driver/identity.h"
 #include "common/files/program.h"
-#include "common/recipes/recipes.h"
-#include "tools/cli/output.h"
 #include "tools/warm/warm.h"
 
 #define WATCH_INTERVAL_NS (100 * CLOCK_MS)

@@ -8,7 +8,6 @@
 
 #include "common/base/json.h"
 #include "common/files/file.h"
-#include "tools/cli/json_value.h"
 #include "tools/cli/verb.h"
 #include "tools/remote/engines/http_client.h"
 

@@ -9,7 +9,6 @@
 
 #include "common/base/json.h"
 #include "common/files/names.h"
-#include "tools/cli/json_value.h"
 
 #define HEAD_FORMAT 1
 #define HEAD_BASE64 sodium_base64_VARIANT_ORIGINAL
