@@ -85,12 +85,12 @@ enum status local_put_away(const char *root, const char *app, const struct local
 struct state {
     char *folder;      /* of all remotes; NULL: nothing is remembered */
     char url_hex[17];  /* names this one's in it */
-    char *root;        /* of the caches; NULL: none */
+    const char *root;  /* of the caches, borrowed; NULL: none */
     char root_hex[17]; /* names it */
 };
 
-/* `url` as it was given; `folder` in place of $XDG_STATE_HOME/warmpipe, or NULL. Freed with
- * state_free. Nothing is made on disk. */
+/* `url` as it was given; `folder` in place of $XDG_STATE_HOME/warmpipe, or NULL; `root` is
+ * borrowed. Freed with state_free. Nothing is made on disk. */
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state);
 void state_free(struct state *state);
 

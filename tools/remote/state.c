@@ -50,10 +50,7 @@ static char *state_folder(const char *folder)
 
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
 {
-    *ret_state = (struct state){
-        .root = root ? strdup(root) : NULL,
-        .folder = state_folder(folder),
-    };
+    *ret_state = (struct state){.root = root, .folder = state_folder(folder)};
     state_digest(url, ret_state->url_hex);
     state_digest(root ? root : "", ret_state->root_hex);
 }
@@ -61,7 +58,6 @@ void state_open(const char *url, const char *root, const char *folder, struct st
 void state_free(struct state *state)
 {
     free(state->folder);
-    free(state->root);
     *state = (struct state){0};
 }
 
@@ -77,19 +73,11 @@ static int state_open_folder(const struct state *state, bool create)
 
 /* For a change of what is there: other processes end theirs first. -1: nothing can be remembered.
  */
-static int state_lock(const struct state *state)
+static void state_lock(const struct state *state, int *ret_fd)
 {
-    const int fd = state_open_folder(state, true);
-    if (fd >= 0) {
-        file_lock_directory(fd, STATE_LOCK_MS);
-    }
-    return fd;
-}
-
-static void state_unlock(int fd)
-{
-    if (fd >= 0) {
-        file_unlock(fd);
+    *ret_fd = state_open_folder(state, true);
+    if (*ret_fd >= 0) {
+        file_lock_directory(*ret_fd, STATE_LOCK_MS);
     }
 }
 
@@ -157,11 +145,11 @@ void state_see_serial(const struct state *state, const char *path, uint64_t seri
     if (serial <= state_serial(state, path)) {
         return;
     }
-    const int lock_fd = state_lock(state);
+    AUTO_UNLOCK int lock_fd = -1;
+    state_lock(state, &lock_fd);
     if (serial > state_serial(state, path)) {
         state_set_number(state, path, "serial", serial);
     }
-    state_unlock(lock_fd);
 }
 
 uint64_t state_deaths(const struct state *state, const char *path)
@@ -235,7 +223,8 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
                    unsigned deaths)
 {
     AUTO(bytes_free) struct bytes names = {0};
-    const int lock_fd = state_lock(state);
+    AUTO_UNLOCK int lock_fd = -1;
+    state_lock(state, &lock_fd);
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
         state_add(&names, (const char *)payloads->data + at);
@@ -244,7 +233,6 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
         state_write(state, path, "bad", names.data, names.size);
     }
     state_set_number(state, path, "deaths", state_deaths(state, path) + deaths);
-    state_unlock(lock_fd);
 }
 
 void state_forget_bad(const struct state *state, const char *path, const struct bytes *but)
@@ -268,9 +256,8 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
 
 bool state_has(const struct bytes *names, const char *name)
 {
-    const size_t line = OBJECT_NAME_SIZE;
-    for (size_t at = 0; at + line <= names->size; at += line) {
-        if (memcmp(names->data + at, name, line - 1) == 0) {
+    for (size_t at = 0; at + OBJECT_NAME_SIZE <= names->size; at += OBJECT_NAME_SIZE) {
+        if (memcmp(names->data + at, name, OBJECT_NAME_SIZE - 1) == 0) {
             return true;
         }
     }
