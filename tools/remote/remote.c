@@ -307,8 +307,7 @@ static enum status remote_read_head(const struct remote *remote, const char *pat
     for (int looks = 0; looks < REMOTE_LOOKS && !stays; looks++) {
         struct engine_value value = {0};
         reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
-        stays = reason != STATUS_ok || (value.size == ret_value->size && value.size > 0 &&
-                                        memcmp(value.data, ret_value->data, value.size) == 0);
+        stays = reason != STATUS_ok || (value.size > 0 && engine_value_equal(&value, ret_value));
         engine_value_free(ret_value);
         *ret_value = value;
         if (reason == STATUS_ok) {

@@ -17,14 +17,19 @@ bool engine_is_fixed(const char *path)
 
 uint64_t engine_age(time_t now, time_t written)
 {
-    const uint64_t from = (uint64_t)(now < written ? now : written);
-    return (uint64_t)(now < written ? written : now) - from;
+    const uint64_t after = (uint64_t)now - (uint64_t)written;
+    return now < written ? -after : after;
 }
 
 void engine_value_free(struct engine_value *value)
 {
     free(value->data);
     *value = (struct engine_value){0};
+}
+
+bool engine_value_equal(const struct engine_value *a, const struct engine_value *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)

@@ -70,6 +70,9 @@ struct engine_value {
 /* Frees the memory and zeroes the struct. */
 void engine_value_free(struct engine_value *value);
 
+/* Whether both are the same bytes, or none. */
+bool engine_value_equal(const struct engine_value *a, const struct engine_value *b);
+
 /* Seconds between two times: what was written long after now, by a clock that was wrong, is as old
  * as what was written long before. */
 uint64_t engine_age(time_t now, time_t written);

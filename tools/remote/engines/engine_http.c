@@ -131,10 +131,8 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
                        ? STATUS_remote_conflict
                        : reason;
         }
-        const bool same =
-            now.size == old->size && (now.size == 0 || memcmp(now.data, old->data, now.size) == 0);
         memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
-        if (!same) {
+        if (!engine_value_equal(&now, old)) {
             return STATUS_remote_conflict;
         }
     }
