@@ -237,7 +237,7 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     struct head head;
     AUTO(engine_value_free) struct engine_value value = {0};
     head_path(app, identity_hex, blob.path);
-    const enum status reason = remote_get_head(remote, app, identity_hex, &head, &value);
+    const enum status reason = remote_get_head(remote, blob.path, &head, &value);
     if (reason != STATUS_ok && remote->options.forget) {
         pull_read_bad(&blob); /* also where its head was removed, before there is another */
     }
@@ -316,7 +316,7 @@ bool pull_recipes(struct session *session, const char *app)
     uint64_t bytes = 0;
     bool known = false;
     head_path(app, NULL, path);
-    enum status reason = remote_get_head(remote, app, NULL, &head, &value);
+    enum status reason = remote_get_head(remote, path, &head, &value);
     const bool has_head = reason == STATUS_ok;
     if (reason == STATUS_no_file) {
         return false;

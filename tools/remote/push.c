@@ -50,8 +50,7 @@ typedef enum status push_try(struct push *push, const struct engine_value *old);
 static enum status push_read(struct push *push, struct engine_value *ret_old)
 {
     struct head *head = &push->head;
-    enum status reason =
-        remote_get_head(&push->session->remote, push->app, push->identity_hex, head, ret_old);
+    enum status reason = remote_get_head(&push->session->remote, push->path, head, ret_old);
     if (reason == STATUS_no_file) {
         memset(head, 0, sizeof *head);
         snprintf(head->program, sizeof head->program, "%s", push->app);

@@ -318,12 +318,10 @@ static enum status remote_read_head(const struct remote *remote, const char *pat
     return reason;
 }
 
-enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
-                            struct head *ret_head, struct engine_value *ret_value)
+enum status remote_get_head(struct remote *remote, const char *path, struct head *ret_head,
+                            struct engine_value *ret_value)
 {
-    char path[HEAD_PATH_SIZE];
     struct engine_value value = {0};
-    head_path(program, identity_hex, path);
     const enum status reason = remote_read_head(remote, path, ret_head, &value);
     if (reason == STATUS_no_file && state_serial(&remote->state, path) > 0) {
         remote->lost += digest_of(path, strlen(path)).low;
@@ -408,6 +406,7 @@ static enum status remote_keeps_nothing(struct remote *remote)
 
 enum status remote_settle(struct remote *remote, const struct head *head, const char *payload)
 {
+    char path[HEAD_PATH_SIZE];
     struct head now;
     enum status reason;
     bool is_gone;
@@ -415,11 +414,12 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
     if (remote->engine->settle_ms == 0 || remote->options.single_writer) {
         return STATUS_ok;
     }
+    head_path(head->program, head->identity_hex, path);
     /* While another machine writes there, it may not be there for a moment. */
     do {
         AUTO(engine_value_free) struct engine_value value = {0};
         clock_pause(remote->engine->settle_ms * CLOCK_MS);
-        reason = remote_get_head(remote, head->program, head->identity_hex, &now, &value);
+        reason = remote_get_head(remote, path, &now, &value);
         /* One that --replace would overwrite comes with no_file. */
         is_gone = reason == STATUS_no_file && value.size == 0;
     } while (is_gone && ++looks < REMOTE_LOOKS);

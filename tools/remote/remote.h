@@ -75,8 +75,8 @@ void remote_tell_unmade(struct remote *remote);
  * is what a swap replaces, to be freed; empty where there is nothing. Other reasons, all of which
  * leave it untouched: the engine's, remote_bad_head, remote_no_key, remote_untrusted_head,
  * remote_rolled_back. */
-enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
-                            struct head *ret_head, struct engine_value *ret_value);
+enum status remote_get_head(struct remote *remote, const char *path, struct head *ret_head,
+                            struct engine_value *ret_value);
 
 /* Whether heads may be replaced: with single_writer always, else as remote_try_conditions says. */
 enum status remote_may_swap(struct remote *remote);

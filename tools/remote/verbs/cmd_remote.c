@@ -177,13 +177,9 @@ static int remote_show_heads(struct session *session, const struct arguments *ar
     }
     output_open(output, "heads", in_full ? OUTPUT_LIST : OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !session->remote.gone; i++) {
-        char program[NAMES_APP_SIZE];
-        char identity[DIGEST_HEX_SIZE];
         struct head head = {.part_count = 0};
         AUTO(engine_value_free) struct engine_value value = {0};
-        head_split_path(heads.paths[i], program, identity);
-        const enum status reason =
-            remote_get_head(&session->remote, program, identity, &head, &value);
+        const enum status reason = remote_get_head(&session->remote, heads.paths[i], &head, &value);
         if (reason == STATUS_no_file) {
             continue;
         }
