@@ -34,6 +34,13 @@ static void credentials_drop(uint8_t *data, size_t size)
     }
 }
 
+/* One of those that make up a set, and the name that it has where it is looked for. */
+struct credentials_field {
+    const char *name;
+    char *value;
+    size_t capacity;
+};
+
 static bool credentials_take_environment(struct http_credentials *credentials)
 {
     credentials_copy(credentials->key_id, sizeof credentials->key_id, getenv("AWS_ACCESS_KEY_ID"));
@@ -51,11 +58,7 @@ static bool credentials_take_environment(struct http_credentials *credentials)
 /* A line "name = value" of our section. */
 static void credentials_take_line(struct http_credentials *credentials, const char *line)
 {
-    const struct {
-        const char *name;
-        char *value;
-        size_t capacity;
-    } fields[] = {
+    const struct credentials_field fields[] = {
         {"aws_access_key_id", credentials->key_id, sizeof credentials->key_id},
         {"aws_secret_access_key", credentials->secret, sizeof credentials->secret},
         {"aws_session_token", credentials->token, sizeof credentials->token},
@@ -113,11 +116,6 @@ static bool credentials_take_file(struct http_credentials *credentials)
 
 /* What an answer is looked through for. */
 #define CREDENTIALS_FIELDS 4
-struct credentials_field {
-    const char *name;
-    char *value;
-    size_t capacity;
-};
 
 /* Fills in the fields. False: the answer is not whole. */
 typedef bool credentials_parse(const struct engine_value *answer,
