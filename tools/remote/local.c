@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "common/blobs/store.h"
 #include "common/files/file.h"
@@ -50,8 +49,12 @@ enum status local_read_part(int folder_fd, const char *identity_hex, const char 
                             struct local_blob *ret_blob)
 {
     struct local_blob blob = {0};
-    snprintf(blob.name, sizeof blob.name, "%s", name);
-    enum status reason = file_read(folder_fd, name, OBJECT_LIMIT, &blob.memory, &blob.size);
+    if (name) {
+        snprintf(blob.name, sizeof blob.name, "%s", name);
+    } else {
+        local_file_name(identity_hex, blob.name);
+    }
+    enum status reason = file_read(folder_fd, blob.name, OBJECT_LIMIT, &blob.memory, &blob.size);
     if (reason == STATUS_ok) {
         reason = local_check(blob.memory, blob.size, identity_hex, &blob.envelope, blob.payload);
     }
@@ -63,20 +66,12 @@ enum status local_read_part(int folder_fd, const char *identity_hex, const char 
     return reason;
 }
 
-static enum status local_read_in(int folder_fd, const char *identity_hex,
-                                 struct local_blob *ret_blob)
-{
-    char name[PART_NAME_SIZE];
-    local_file_name(identity_hex, name);
-    return local_read_part(folder_fd, identity_hex, name, ret_blob);
-}
-
 enum status local_read(const char *root, const char *app, const char *identity_hex,
                        struct local_blob *ret_blob)
 {
     AUTO_CLOSE int folder_fd = -1;
     const enum status reason = file_open_directory(root, app, false, &folder_fd);
-    return reason == STATUS_ok ? local_read_in(folder_fd, identity_hex, ret_blob) : reason;
+    return reason == STATUS_ok ? local_read_part(folder_fd, identity_hex, NULL, ret_blob) : reason;
 }
 
 bool local_exists(const char *root, const char *app, const char *identity_hex)
@@ -126,7 +121,7 @@ void local_quarantined(const char *root, const char *app, const char *identity_h
     *ret_names = (struct bytes){0};
     if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
         file_open_subdirectory(folder_fd, QUARANTINE_FOLDER, false, &quarantine_fd) == STATUS_ok &&
-        local_read_in(quarantine_fd, identity_hex, &blob) == STATUS_ok) {
+        local_read_part(quarantine_fd, identity_hex, NULL, &blob) == STATUS_ok) {
         local_read_note(quarantine_fd, identity_hex, ret_names);
         if (ret_names->size == 0) {
             state_add(ret_names, blob.payload);

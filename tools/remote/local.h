@@ -27,7 +27,7 @@ struct local_blob {
     char payload[OBJECT_NAME_SIZE]; /* the SHA-256 of what the driver is given */
 };
 
-/* Reads <identity>.wpcache, or the part of that name. Freed with local_blob_free. */
+/* Reads <identity>.wpcache, or the part of this name; NULL: none. Freed with local_blob_free. */
 enum status local_read_part(int folder_fd, const char *identity_hex, const char *name,
                             struct local_blob *ret_blob);
 enum status local_read(const char *root, const char *app, const char *identity_hex,

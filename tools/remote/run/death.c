@@ -88,9 +88,8 @@ static void death_judge_identity(struct session *session, const char *app, int f
     state_taken(&remote->state, path, &taken);
     for (size_t i = 0; i <= files.count; i++) {
         AUTO(local_blob_free) struct local_blob blob = {0};
-        const enum status read =
-            i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
-                            : local_read(session->root, app, identity_hex, &blob);
+        const char *name = i < files.count ? files.names[i] : NULL;
+        const enum status read = local_read_part(folder_fd, identity_hex, name, &blob);
         AUTO(trial_free) struct trial trial = {.kept = ""};
         const bool on_trial =
             read == STATUS_ok &&
