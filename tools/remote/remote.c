@@ -25,9 +25,6 @@
  * meanwhile. */
 #define REMOTE_LOOKS 3
 
-/* This value is overwritten to find out whether conditional writes work. */
-#define REMOTE_PROBE "v1/probe"
-
 /* Options. */
 
 bool remote_options_read(const struct arguments *arguments, struct remote_options *ret_options)
@@ -152,7 +149,7 @@ enum status remote_reach(struct remote *remote, uint64_t *ret_ns)
     AUTO(engine_value_free) struct engine_value value = {0};
     const uint64_t start_ns = clock_now_ns();
     const enum status reason =
-        remote->engine->operations->get(remote->engine, REMOTE_PROBE, 4096, &value);
+        remote->engine->operations->get(remote->engine, ENGINE_PROBE, 4096, &value);
     *ret_ns = clock_now_ns() - start_ns;
     return reason == STATUS_no_file ? STATUS_ok : reason;
 }
@@ -449,19 +446,19 @@ enum status remote_try_conditions(struct remote *remote)
     }
     /* The first may find it there or not; then it is. */
     enum status reason =
-        operations->swap(remote->engine, REMOTE_PROBE, NULL, text, sizeof text - 1);
+        operations->swap(remote->engine, ENGINE_PROBE, NULL, text, sizeof text - 1);
     if (reason == STATUS_ok) {
-        reason = operations->swap(remote->engine, REMOTE_PROBE, NULL, text, sizeof text - 1);
+        reason = operations->swap(remote->engine, ENGINE_PROBE, NULL, text, sizeof text - 1);
     }
     if (reason == STATUS_remote_conflict) {
-        reason = operations->get(remote->engine, REMOTE_PROBE, 4096, &found);
+        reason = operations->get(remote->engine, ENGINE_PROBE, 4096, &found);
         if (reason == STATUS_no_file) {
             return remote_keeps_nothing(remote);
         }
         if (reason == STATUS_ok && found.size > 0) {
             found.data[0] ^= 1;
             snprintf(found.version, sizeof found.version, "\"another\"");
-            reason = operations->swap(remote->engine, REMOTE_PROBE, &found, text, sizeof text - 1);
+            reason = operations->swap(remote->engine, ENGINE_PROBE, &found, text, sizeof text - 1);
         }
     }
     remote->conditions_known = reason == STATUS_remote_conflict;

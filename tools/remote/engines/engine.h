@@ -58,6 +58,9 @@ void url_show(const struct url *url, char *ret_text);
 #define OBJECT_FOLDER "v1/obj/"
 bool engine_is_fixed(const char *path);
 
+/* This value is overwritten to find out whether conditional writes work. */
+#define ENGINE_PROBE "v1/probe"
+
 /* A value as it was read, with what names this version of it. */
 struct engine_value {
     uint8_t *data; /* malloc'ed */

@@ -26,9 +26,6 @@
 /* Bytes of a folder's listing at most. */
 #define ENGINE_HTTP_LISTING_LIMIT ((uint64_t)64 << 20)
 
-/* Overwritten to find out whether the server heeds If. */
-#define ENGINE_HTTP_PROBE "v1/probe"
-
 /* Hex digits of a time in microseconds: an entity tag with fewer may stand for two values. */
 #define ENGINE_HTTP_TIME_DIGITS 13
 
@@ -131,10 +128,10 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
                        ? STATUS_remote_conflict
                        : reason;
         }
-        memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
         if (!engine_value_equal(&now, old)) {
             return STATUS_remote_conflict;
         }
+        memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
     }
     return ret_tag[0] || engine->single_writer
                ? STATUS_ok
@@ -155,9 +152,8 @@ static bool engine_http_heeds_if(struct engine *engine)
 {
     struct engine_http *http = (struct engine_http *)engine;
     if (http->heeds_if == HTTP_IF_UNTRIED) {
-        const enum status reason =
-            engine_http_write(engine, ENGINE_HTTP_PROBE, "If: ([\"0-warmpipe\"])", "warmpipe\n",
-                              strlen("warmpipe\n"));
+        const enum status reason = engine_http_write(engine, ENGINE_PROBE, "If: ([\"0-warmpipe\"])",
+                                                     "warmpipe\n", strlen("warmpipe\n"));
         http->heeds_if = reason == STATUS_remote_conflict ? HTTP_IF_WORKS : HTTP_IF_IGNORED;
     }
     return http->heeds_if == HTTP_IF_WORKS;
