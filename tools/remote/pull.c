@@ -61,9 +61,8 @@ static bool pull_is_wanted(struct pull *blob, const struct head *head, const str
 
 static int pull_compare_size(const void *left, const void *right)
 {
-    const struct head_part *a = left;
-    const struct head_part *b = right;
-    return a->unpacked < b->unpacked ? 1 : a->unpacked > b->unpacked ? -1 : 0;
+    return array_order_of(((const struct head_part *)right)->unpacked,
+                          ((const struct head_part *)left)->unpacked);
 }
 
 /* Reads the file here, once. */

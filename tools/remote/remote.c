@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -77,18 +76,6 @@ static enum status remote_open_engine(const struct url *url, struct engine **ret
     return *ret_engine ? STATUS_ok : STATUS_out_of_memory;
 }
 
-/* Of the scheme; NULL: it is there, or none is needed. */
-static const char *remote_missing_library(const struct url *url)
-{
-#ifdef WARMPIPE_HAVE_CURL
-    if (url->scheme == URL_HTTP || url->scheme == URL_HTTPS || url->scheme == URL_S3) {
-        return curl_library_load();
-    }
-#endif
-    (void)url;
-    return NULL;
-}
-
 static bool remote_open_url(struct remote *remote, const char *text)
 {
     struct url url;
@@ -96,7 +83,11 @@ static bool remote_open_url(struct remote *remote, const char *text)
     const char *hint = NULL;
     if (reason == STATUS_ok) {
         url_show(&url, remote->name);
-        hint = remote_missing_library(&url);
+#ifdef WARMPIPE_HAVE_CURL
+        if (url.scheme == URL_HTTP || url.scheme == URL_HTTPS || url.scheme == URL_S3) {
+            hint = curl_library_load();
+        }
+#endif
         reason = hint ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
     }
     if (reason != STATUS_ok) {

@@ -120,9 +120,9 @@ void session_tell(struct session *session, const char *app, const struct head *h
     session->told++;
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", app);
-    output_text(output, "kind", identity_hex && identity_hex[0] ? "blob" : "recipes");
+    output_text(output, "kind", identity_hex[0] ? "blob" : "recipes");
     output_text(output, "device", head ? head->identity.device_name : "");
-    output_text(output, "identity", identity_hex ? identity_hex : "");
+    output_text(output, "identity", identity_hex);
     output_text(output, "result", reason == STATUS_ok ? result : "failed");
     if (output->json) {
         output_text(output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));

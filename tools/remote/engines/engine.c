@@ -164,17 +164,6 @@ static bool url_is_plain(const char *text)
     return true;
 }
 
-static bool url_find_scheme(const char *text, size_t length, enum url_scheme *ret_scheme)
-{
-    for (size_t i = 0; i < URL_SCHEME_COUNT; i++) {
-        if (strlen(url_schemes[i]) == length && strncmp(url_schemes[i], text, length) == 0) {
-            *ret_scheme = (enum url_scheme)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* user@host:port; the host may be an IPv6 address in brackets, which it keeps. */
 static enum status url_parse_authority(const char *text, size_t size, struct url *url)
 {
@@ -223,12 +212,16 @@ static bool url_takes_query(enum url_scheme scheme, const char *query)
 enum status url_parse(const char *text, struct url *ret_url)
 {
     struct url url = {.scheme = URL_FILE};
-    const size_t scheme = strcspn(text, ":");
-    if (!url_is_plain(text) || strlen(text) >= URL_SIZE || text[scheme] != ':' ||
-        !url_find_scheme(text, scheme, &url.scheme)) {
+    const size_t length = strcspn(text, ":");
+    while (url.scheme < URL_SCHEME_COUNT && (strlen(url_schemes[url.scheme]) != length ||
+                                             memcmp(url_schemes[url.scheme], text, length) != 0)) {
+        url.scheme++;
+    }
+    if (url.scheme == URL_SCHEME_COUNT || text[length] != ':' || !url_is_plain(text) ||
+        strlen(text) >= URL_SIZE) {
         return STATUS_remote_bad_url;
     }
-    const char *rest = text + scheme + 1;
+    const char *rest = text + length + 1;
     if (strncmp(rest, "//", 2) == 0) {
         const size_t authority = strcspn(rest + 2, "/?");
         const enum status reason = url_parse_authority(rest + 2, authority, &url);

@@ -121,14 +121,13 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
         return;
     }
     puller_tell_program(&work);
-    ret_puller->process = child;
-    ret_puller->end_fd = ends[1];
-    ret_puller->folder_fd = work.folder_fd;
-    ret_puller->state = work.state;
-    ret_puller->end_ns = puller_ns(run->wait_ms);
-    if (ret_puller->end_ns < PULLER_END_MS * CLOCK_MS) {
-        ret_puller->end_ns = PULLER_END_MS * CLOCK_MS;
-    }
+    *ret_puller = (struct puller){
+        .process = child,
+        .end_fd = ends[1],
+        .folder_fd = work.folder_fd,
+        .state = work.state,
+        .end_ns = puller_ns(run->wait_ms > PULLER_END_MS ? run->wait_ms : PULLER_END_MS),
+    };
 }
 
 void puller_forget(const struct puller *puller, bool is_left)

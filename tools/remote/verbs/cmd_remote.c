@@ -51,16 +51,6 @@ static void remote_show_check(struct session *session, struct output *output, co
     session->remote.failed = session->remote.failed || reason != STATUS_ok;
 }
 
-static bool remote_check_reach(struct session *session, struct output *output)
-{
-    char text[64];
-    uint64_t took_ns;
-    const enum status reason = remote_reach(&session->remote, &took_ns);
-    snprintf(text, sizeof text, "answers in %.1f ms", (double)took_ns / (double)CLOCK_MS);
-    remote_show_check(session, output, "reach", reason, text, NULL);
-    return reason == STATUS_ok;
-}
-
 static bool remote_count_head(const char *path, void *user)
 {
     char program[NAMES_APP_SIZE];
@@ -77,10 +67,14 @@ static int remote_check(struct session *session, const struct arguments *argumen
     struct remote *remote = &session->remote;
     struct engine *engine = remote->engine;
     char text[128];
+    uint64_t took_ns;
     output_open(output, "findings", OUTPUT_LIST);
-    if (remote_check_reach(session, output)) {
+    enum status reason = remote_reach(remote, &took_ns);
+    snprintf(text, sizeof text, "answers in %.1f ms", (double)took_ns / (double)CLOCK_MS);
+    remote_show_check(session, output, "reach", reason, text, NULL);
+    if (reason == STATUS_ok) {
         size_t count = 0;
-        enum status reason = engine_list(engine, HEAD_FOLDER, SIZE_MAX, remote_count_head, &count);
+        reason = engine_list(engine, HEAD_FOLDER, SIZE_MAX, remote_count_head, &count);
         if (reason == STATUS_remote_unsupported) {
             snprintf(text, sizeof text, "the server cannot: name programs by --app");
         } else {
