@@ -269,6 +269,9 @@ enum status session_find_heads(struct session *session, const struct arguments *
         return reason;
     }
     array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_paths);
+    /* Redis may list a key more than once. */
+    ret_heads->count = array_unique(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths,
+                                    session_compare_paths);
     return STATUS_ok;
 }
 
