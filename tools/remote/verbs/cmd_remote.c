@@ -271,21 +271,15 @@ static int remote_keygen(const char *folder, bool json)
         output_message("cannot make '%s': %s", folder, strerror(errno));
         return EXIT_USAGE;
     }
-    struct minisign_secret_key secret;
     AUTO(bytes_free) struct bytes secret_text = {0};
     AUTO(bytes_free) struct bytes public_text = {0};
-    minisign_generate(&secret);
-    const struct minisign_public_key public_key = minisign_public_of(&secret);
-    minisign_put_secret(&secret_text, &secret);
-    minisign_put_public(&public_text, &public_key);
-    minisign_format_id(public_key.id, id);
+    minisign_make_pair(&secret_text, &public_text, id);
     const bool has_secret = !secret_text.failed && !public_text.failed &&
                             remote_write_key(secret_path, 0600, &secret_text);
     const bool written = has_secret && remote_write_key(public_path, 0644, &public_text);
     if (has_secret && !written) {
         unlink(secret_path); /* beside another's public key it would be taken for its half */
     }
-    sodium_memzero(&secret, sizeof secret);
     sodium_memzero(secret_text.data, secret_text.size);
     if (!written) {
         return EXIT_USAGE;
