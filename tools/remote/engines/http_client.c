@@ -387,37 +387,29 @@ enum status http_send(struct engine *engine, const struct http_request *request,
 
 enum status http_judge(struct engine *engine, const struct http_answer *answer)
 {
-    enum status reason = STATUS_remote_error;
-    switch (answer->status) {
-    case 404:
-    case 410:
-        if (strstr(answer->error, "NoSuchBucket")) {
-            return engine_fail(engine, reason, "there is no such bucket (HTTP 404)");
-        }
-        return STATUS_no_file;
-    case 401:
-    case 403:
-        reason = STATUS_remote_forbidden;
-        break;
-    case 412:
-        reason = STATUS_remote_conflict;
-        break;
-    case 413:
+    static const struct {
+        long status;
+        enum status reason;
+    } meanings[] = {
+        {401, STATUS_remote_forbidden}, {403, STATUS_remote_forbidden}, {404, STATUS_no_file},
+        {410, STATUS_no_file},          {412, STATUS_remote_conflict},  {429, STATUS_remote_busy},
+        {503, STATUS_remote_busy},      {507, STATUS_remote_full},
+    };
+    const bool is_elsewhere = answer->status >= 300 && answer->status < 400;
+    enum status reason = is_elsewhere ? STATUS_remote_bad_answer : STATUS_remote_error;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        reason = answer->status == meanings[i].status ? meanings[i].reason : reason;
+    }
+    if (reason == STATUS_no_file && strstr(answer->error, "NoSuchBucket")) {
+        return engine_fail(engine, STATUS_remote_error, "there is no such bucket (HTTP 404)");
+    }
+    if (answer->status == 413) {
         return engine_of_value(
             engine, engine_fail(engine, reason, "HTTP 413: larger than the server accepts"));
-    case 507:
-        reason = STATUS_remote_full;
-        break;
-    case 429:
-    case 503:
-        reason = STATUS_remote_busy;
-        break;
-    default:
-        reason = answer->status >= 300 && answer->status < 400 ? STATUS_remote_bad_answer : reason;
-        break;
     }
-    return engine_fail(engine, reason, "HTTP %ld%s%s", answer->status, *answer->error ? " " : "",
-                       answer->error);
+    return reason == STATUS_no_file ? reason
+                                    : engine_fail(engine, reason, "HTTP %ld%s%s", answer->status,
+                                                  *answer->error ? " " : "", answer->error);
 }
 
 enum status http_fetch(struct engine *engine, const struct http_request *request,
