@@ -174,8 +174,8 @@ static void push_drop_lost(struct push *push)
     struct remote *remote = &push->session->remote;
     const struct head_part *part = head_find_payload(head, push->local.payload);
     const struct head_part *base = part ? head_find_base(head, part) : NULL;
-    if (part && ((!part->frame && object_is_gone(remote, part)) ||
-                 (base && object_is_gone(remote, base)))) {
+    if (part && ((!part->frame && object_look(remote, part) == STATUS_no_file) ||
+                 (base && object_look(remote, base) == STATUS_no_file))) {
         head_drop(head, (size_t)(part - head->parts));
     }
 }

@@ -120,8 +120,8 @@ enum status object_put(struct remote *remote, struct object *object);
 /* Whether it is still there; writes it again if it is not. */
 enum status object_keep(struct remote *remote, struct object *object);
 
-/* Whether it is known not to be there: somebody has removed it, or the server has lost it. */
-bool object_is_gone(struct remote *remote, const struct head_part *part);
+/* Whether it is there, unread. no_file: somebody has removed it, or the server has lost it. */
+enum status object_look(struct remote *remote, const struct head_part *part);
 
 /* The object of this part will be asked for after those that were named before: from the first
  * object_get to object_ahead_end, threads fetch a few ahead. No request is made that the caller
