@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "tools/remote/local.h"
 
 /* Milliseconds that a lease lasts. */
 #define LEASE_MS 600000

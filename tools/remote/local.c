@@ -10,7 +10,6 @@
 
 #include "common/blobs/store.h"
 #include "common/files/file.h"
-#include "tools/remote/heads/head.h"
 
 /* The caches. */
 

@@ -10,8 +10,6 @@
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-#include "tools/remote/remote.h"
-#include "tools/warm/warm.h"
 
 /* Parts that are taken at once: as many as one save merges. */
 #define PULL_PARTS 16

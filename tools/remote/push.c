@@ -20,8 +20,6 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "tools/cli/inventory.h"
-#include "tools/remote/remote.h"
 #include "tools/remote/session.h"
 
 struct push {

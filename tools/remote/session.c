@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bytes.h"
-#include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"
-#include "tools/remote/remote.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
 {

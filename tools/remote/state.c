@@ -11,7 +11,6 @@
 
 #include "common/files/file.h"
 #include "tools/cli/verb.h"
-#include "tools/remote/heads/head.h"
 
 #ifndef STATX_BTIME /* musl before 1.2.5 */
 #include <linux/stat.h>

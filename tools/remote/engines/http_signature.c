@@ -10,7 +10,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/bytes.h"
 #include "tools/remote/heads/head.h"
 
 /* Headers that are signed: the request's own, and those that are added. */

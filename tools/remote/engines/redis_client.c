@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/base/clock.h"
 #include "common/base/text.h"
 
 #define REDIS_PORT    6379

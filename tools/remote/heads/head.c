@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/files/names.h"
-
 void head_path(const char *program, const char *identity_hex, char ret_path[HEAD_PATH_SIZE])
 {
     snprintf(ret_path, HEAD_PATH_SIZE, HEAD_FOLDER "%s/%s", program,

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/files/names.h"
 #include "tools/cli/json_value.h"
 
 #define HEAD_FORMAT 1

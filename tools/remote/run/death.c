@@ -3,8 +3,6 @@
 #include <inttypes.h>
 
 #include "common/base/text.h"
-#include "common/blobs/identity_files.h"
-#include "common/files/file.h"
 #include "tools/remote/local.h"
 #include "tools/remote/run/run_remote.h"
 

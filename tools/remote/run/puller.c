@@ -14,7 +14,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/files/file.h"
 #include "tools/cli/inventory.h"
 
 /* Shortest wait for the process once the program has ended, and the one where somebody wants the

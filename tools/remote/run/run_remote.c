@@ -10,10 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
-#include "common/files/file.h"
-#include "tools/remote/session.h"
-
 /* Longest push at the end, and wait for its first answer: of a remote that has failed a pull of
  * this run, and of another; where somebody has ended the program, the least, and how long before
  * its end that may have been, milliseconds. */

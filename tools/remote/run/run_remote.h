@@ -21,7 +21,7 @@
 
 /* What `warmpipe run` was told of its remote, which its processes open each for itself. */
 struct run_remote {
-    struct remote_options remote; /* verb "run"; secret_key NULL: nothing is pushed; what it has
+    struct remote_options remote; /* secret_key NULL: nothing is pushed; what it has
                                      signed is trusted */
     const char *app;              /* the program's folder */
     const char *root;             /* of the caches */
