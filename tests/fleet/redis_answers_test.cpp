@@ -95,7 +95,7 @@ TEST_F(RedisRemote, AKeyThatIsListedTwiceCountsOnce)
 {
     RawServer server([](const std::string &request) {
         if (!contains(request, "SCAN")) {
-            return std::string(contains(request, "GETRANGE") ? "$0\r\n\r\n" : ":0\r\n");
+            return std::string(contains(request, "GETRANGE") ? "$0\r\n\r\n" : ":1\r\n");
         }
         const std::string key =
             "{warmpipe}:v1/" +

@@ -197,6 +197,7 @@ static int remote_remove(struct session *session, const struct arguments *argume
                          struct output *output)
 {
     struct remote *remote = &session->remote;
+    struct engine *engine = remote->engine;
     const bool dry_run = options_value(arguments, "dry-run");
     AUTO(session_heads_free) struct session_heads heads = {0};
     if (arguments->repeated_count == 0) {
@@ -208,9 +209,11 @@ static int remote_remove(struct session *session, const struct arguments *argume
     }
     output_open(output, "removed", OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !remote->gone; i++) {
-        const enum status reason =
-            dry_run ? STATUS_ok
-                    : remote->engine->operations->remove(remote->engine, heads.paths[i]);
+        /* Of a server that cannot list, some of the paths are guesses. */
+        AUTO(engine_value_free) struct engine_value value = {0};
+        const enum status reason = dry_run
+                                       ? engine->operations->get(engine, heads.paths[i], 0, &value)
+                                       : engine->operations->remove(engine, heads.paths[i]);
         if (reason == STATUS_ok) {
             output_open(output, NULL, OUTPUT_ROW);
             output_text(output, "head", heads.paths[i]);
