@@ -49,7 +49,9 @@ bool remote_options_read(const struct arguments *arguments, struct remote_option
     if (age && !options_duration(age, &age_ms)) {
         return false;
     }
-    options.max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    if (age) { /* rounded up, and 0s as well: none is no limit */
+        options.max_age_s = age_ms > 1000 ? (age_ms + 999) / 1000 : 1;
+    }
     *ret_options = options;
     return true;
 }
