@@ -158,7 +158,7 @@ TEST_F(FileRemote, SecretsAreGuarded)
          {"gopher://x/y", "/a/b", "file://host/x", "http://", "http://a b/", "http://h:port/",
           "s3:///x", "s3://b:9000/x", "s3://me@b", "file:///a?b=c/d", "file:///a?",
           "https://h/a?sig=abc", "redis://h/0?tls=1", "unix:/a?b=c", "s3://b?regoin=eu",
-          "s3://b?region=eu&", "s3://b?region"}) {
+          "s3://b?region=eu&", "s3://b?region", "s3://b?endpoint=http://h%zz"}) {
         place->url = url;
         result = pull(second);
         EXPECT_EQ(result.exit_status, 2) << url;

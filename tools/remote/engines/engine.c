@@ -246,8 +246,10 @@ enum status url_parse(const char *text, struct url *ret_url)
         (url.scheme == URL_S3 && (url.user[0] || url.port[0]))) {
         return STATUS_remote_bad_url;
     }
-    char local[URL_SIZE];
-    if (is_local && !url_local_path(&url, local)) {
+    char decoded[URL_SIZE];
+    if (is_local ? !url_local_path(&url, decoded)
+                 : url_query(&url, "endpoint", decoded, sizeof decoded) &&
+                       !listing_decode_url(decoded)) {
         return STATUS_remote_bad_url;
     }
     *ret_url = url;
