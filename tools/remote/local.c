@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
 #include "common/blobs/store.h"
 #include "common/files/file.h"
@@ -128,35 +127,29 @@ void local_quarantined(const char *root, const char *app, const char *identity_h
     }
 }
 
-/* Whether the file of that name is whole and holds the same driver data. */
-static bool local_is_same(int folder_fd, const char *identity_hex, const char *name,
-                          const struct envelope *envelope, const char *payload)
-{
-    struct envelope found;
-    AUTO(local_blob_free) struct local_blob blob = {0};
-    /* The header tells most apart. */
-    return blob_read_header(folder_fd, name, NULL, &found) == STATUS_ok &&
-           found.blob_size == envelope->blob_size &&
-           digest_equal(found.blob_digest, envelope->blob_digest) &&
-           local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
-           strcmp(blob.payload, payload) == 0;
-}
-
 /* Whether the file or a part holds it: another process may have taken it meanwhile. */
 static bool local_has_payload(const char *root, const char *app, const char *identity_hex,
                               const struct envelope *envelope, const char *payload)
 {
     AUTO_CLOSE int folder_fd = -1;
     struct parts parts = {0};
-    char name[PART_NAME_SIZE];
+    char file_name[PART_NAME_SIZE];
+    bool found = false;
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return false;
     }
-    local_file_name(identity_hex, name);
-    bool found = local_is_same(folder_fd, identity_hex, name, envelope, payload);
+    local_file_name(identity_hex, file_name);
     parts_list(folder_fd, identity_hex, false, &parts);
-    for (size_t i = 0; i < parts.count && !found; i++) {
-        found = local_is_same(folder_fd, identity_hex, parts.names[i], envelope, payload);
+    for (size_t i = 0; i <= parts.count && !found; i++) {
+        const char *name = i < parts.count ? parts.names[i] : file_name;
+        struct envelope header;
+        AUTO(local_blob_free) struct local_blob blob = {0};
+        /* The header tells most apart. */
+        found = blob_read_header(folder_fd, name, NULL, &header) == STATUS_ok &&
+                header.blob_size == envelope->blob_size &&
+                digest_equal(header.blob_digest, envelope->blob_digest) &&
+                local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
+                strcmp(blob.payload, payload) == 0;
     }
     return found;
 }
