@@ -2,7 +2,6 @@
 #include "tools/remote/engines/engine.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

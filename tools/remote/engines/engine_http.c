@@ -7,7 +7,6 @@
  * value again. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "tools/remote/engines/http_client.h"
