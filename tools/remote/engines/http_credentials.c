@@ -100,7 +100,7 @@ static bool credentials_take_file(struct http_credentials *credentials)
             line[length] = '\0';
             line[strcspn(line, "\r")] = '\0';
             if (line[0] == '[') {
-                is_ours = strcmp(line, section) == 0;
+                is_ours = strncmp(line, section, strlen(section)) == 0; /* a comment may follow */
             } else if (is_ours) {
                 credentials_take_line(credentials, line);
             }
