@@ -401,18 +401,6 @@ bool listing_decode_url(char *text)
     return true;
 }
 
-const char *listing_path_below(const char *href, const char *base)
-{
-    const char *path = href;
-    const char *scheme = strstr(href, "://");
-    if (scheme) {
-        path = strchr(scheme + 3, '/');
-    }
-    const size_t length = strlen(base);
-    return path && strncmp(path, base, length) == 0 && path[length] == '/' ? path + length + 1
-                                                                           : NULL;
-}
-
 bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move)
 {
     char kind[6];

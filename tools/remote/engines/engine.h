@@ -224,9 +224,6 @@ bool listing_is_whole(const void *text, size_t size, const char *root);
 /* Resolves %41 in place. False: it is malformed, or hides a zero. */
 bool listing_decode_url(char *text);
 
-/* The path of an href, which may be a whole URL, behind `base`; NULL: it lies elsewhere. */
-const char *listing_path_below(const char *href, const char *base);
-
 /* Where a node of a cluster says that a key is. */
 struct redis_move {
     bool is_ask;    /* for this once */

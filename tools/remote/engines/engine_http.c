@@ -183,31 +183,27 @@ static enum status engine_http_swap(struct engine *engine, const char *path,
     return reason;
 }
 
-/* What an href of a folder's listing names, from v1/ on; NULL: nothing of it. Where a proxy has
- * taken something off the URL's path, the server names another one. */
-static const char *engine_http_listed(const struct engine_http *http, const char *folder,
-                                      const char *href)
+/* What an href of a folder's listing names, from v1/ on: the folder itself, or one name of ours in
+ * it, or a folder's: nothing that would lead elsewhere. NULL: none of these. What stands before it
+ * is the server's to say: a proxy may have taken something off the URL's path. */
+static const char *engine_http_listed(const char *folder, const char *href)
 {
     const size_t length = strlen(folder);
-    const char *path = listing_path_below(href, http->path);
-    if (!path || strncmp(path, folder, length) != 0) {
-        path = strstr(href, folder);
-        if (!path || path == href || path[-1] != '/') {
-            return NULL;
+    for (const char *path = href; (path = strstr(path, folder)); path++) {
+        const char *name = path + length;
+        const size_t size = strspn(name, ENGINE_HTTP_NAME);
+        if (path > href && path[-1] == '/' && *name != '.' &&
+            (name[size] == '\0' || strcmp(name + size, "/") == 0)) {
+            return path;
         }
     }
-    /* One name of ours, or a folder's: nothing that would lead elsewhere. */
-    const size_t name = strspn(path + length, ENGINE_HTTP_NAME);
-    const bool is_one = path[length] != '.' &&
-                        (path[length + name] == '\0' || strcmp(path + length + name, "/") == 0);
-    return is_one ? path : NULL;
+    return NULL;
 }
 
 /* A folder and, to this depth, what lies in it. */
 static enum status engine_http_list_folder(struct engine *engine, const char *folder, int depth,
                                            engine_visit *visit, void *user)
 {
-    const struct engine_http *http = (const struct engine_http *)engine;
     static const char body[] = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop>"
                                "<resourcetype/></prop></propfind>";
     char url[ENGINE_HTTP_URL_SIZE];
@@ -239,7 +235,7 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     }
     struct listing listing = listing_over(answer.body.data, answer.body.size);
     while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
-        const char *path = listing_decode_url(href) ? engine_http_listed(http, folder, href) : NULL;
+        const char *path = listing_decode_url(href) ? engine_http_listed(folder, href) : NULL;
         if (!path) {
             continue; /* nothing of ours */
         }
