@@ -43,6 +43,15 @@ struct pull {
     enum status failure; /* of a part that could not be pulled */
 };
 
+/* Reads the file here, once. */
+static void pull_read_local(struct pull *blob)
+{
+    if (!blob->has_read) {
+        local_read(blob->session->root, blob->app, blob->identity_hex, &blob->local);
+    }
+    blob->has_read = true;
+}
+
 static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
 {
     if (blob->is_barred || head_blocks(head, part->payload) ||
@@ -53,23 +62,17 @@ static bool pull_is_wanted(struct pull *blob, const struct head *head, const str
     if (!blob->has_file) {
         return true;
     }
-    return !state_has(&blob->taken, part->payload) &&
-           strcmp(part->payload, blob->local.payload) != 0;
+    if (state_has(&blob->taken, part->payload)) {
+        return false;
+    }
+    pull_read_local(blob);
+    return strcmp(part->payload, blob->local.payload) != 0;
 }
 
 static int pull_compare_size(const void *left, const void *right)
 {
     return array_order_of(((const struct head_part *)right)->unpacked,
                           ((const struct head_part *)left)->unpacked);
-}
-
-/* Reads the file here, once. */
-static void pull_read_local(struct pull *blob)
-{
-    if (!blob->has_read) {
-        local_read(blob->session->root, blob->app, blob->identity_hex, &blob->local);
-    }
-    blob->has_read = true;
 }
 
 /* The driver data of a base: what lies here will do if it is the same. */
@@ -163,13 +166,8 @@ static size_t pull_choose(struct pull *blob, struct head *head,
     size_t count = 0;
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
     for (size_t i = 0; i < head->part_count; i++) {
-        const struct head_part *part = &head->parts[i];
-        /* The list of what was taken may say enough. */
-        if (!state_has(&blob->taken, part->payload)) {
-            pull_read_local(blob);
-        }
-        if (pull_is_wanted(blob, head, part)) {
-            ret_parts[count++] = part;
+        if (pull_is_wanted(blob, head, &head->parts[i])) {
+            ret_parts[count++] = &head->parts[i];
         }
     }
     return count;

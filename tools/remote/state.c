@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "tools/cli/output.h"
 #include "tools/cli/verb.h"
 
 #ifndef STATX_BTIME /* musl before 1.2.5 */
@@ -37,14 +38,12 @@ static void state_digest(const char *text, char ret_hex[17])
 /* To be freed; NULL: there is none. */
 static char *state_folder(const char *folder)
 {
-    char *path = NULL;
     if (folder && folder[0] == '/') {
-        return asprintf(&path, "%s/remote", folder) < 0 ? NULL : path;
+        return output_format("%s/remote", folder);
     }
     AUTO_FREE char *base =
         folder ? getcwd(NULL, 0) : options_base("XDG_STATE_HOME", ".local/state");
-    folder = folder ? folder : "warmpipe";
-    return base && asprintf(&path, "%s/%s/remote", base, folder) >= 0 ? path : NULL;
+    return base ? output_format("%s/%s/remote", base, folder ? folder : "warmpipe") : NULL;
 }
 
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
@@ -165,12 +164,13 @@ static bool state_name_folder(const struct state *state, const char *path,
     char program[NAMES_APP_SIZE];
     char identity_hex[DIGEST_HEX_SIZE];
     char text[256];
-    AUTO_FREE char *lock = NULL;
     struct statx status;
     struct stat lock_status = {0};
-    if (!state->root || !head_split_path(path, program, identity_hex) ||
-        asprintf(&lock, "%s/%s/%s" LOCK_SUFFIX, state->root, program, identity_hex) < 0) {
-        lock = NULL; /* asprintf may have left anything there */
+    AUTO_FREE char *lock =
+        state->root && head_split_path(path, program, identity_hex)
+            ? output_format("%s/%s/%s" LOCK_SUFFIX, state->root, program, identity_hex)
+            : NULL;
+    if (!lock) {
         return false;
     }
     const bool has_lock = identity_hex[0] && stat(lock, &lock_status) == 0;

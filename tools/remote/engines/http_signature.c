@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tools/cli/output.h"
 #include "tools/remote/heads/head.h"
 
 /* Headers that are signed: the request's own, and those that are added. */
@@ -73,17 +74,14 @@ static bool signature_digest_request(const struct http_request *request,
     const char *path = strstr(request->url, "://") + 3;
     path += strcspn(path, "/?");
     const int path_size = (int)strcspn(path, "?");
-    char *text;
-    const int size = asprintf(
-        &text, "%s\n%.*s\n%s\n%.*s\n%.*s\n%s", request->method, path_size > 0 ? path_size : 1,
+    AUTO_FREE char *text = output_format(
+        "%s\n%.*s\n%s\n%.*s\n%.*s\n%s", request->method, path_size > 0 ? path_size : 1,
         path_size > 0 ? path : "/", path[path_size] ? path + path_size + 1 : "", (int)headers->size,
         (const char *)headers->data, (int)names->size, (const char *)names->data, body_digest);
-    if (size < 0) {
-        return false;
+    if (text) {
+        object_name(text, strlen(text), ret_hex);
     }
-    object_name(text, (size_t)size, ret_hex);
-    free(text);
-    return true;
+    return text;
 }
 
 /* The signature of a request that has this digest. `date`: "20300102T030405Z"; `scope` starts with

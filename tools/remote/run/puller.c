@@ -34,16 +34,15 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     work->state =
         mmap(NULL, sizeof *work->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const bool has_pipe = work->state != MAP_FAILED && pipe2(ret_ends, O_CLOEXEC) == 0;
-    const bool serves = has_pipe && asked_serve(work->folder_fd, ret_served);
-    if (!serves) {
-        output_message("nothing is pulled: %s", strerror(errno));
-        io_close(has_pipe ? ret_ends[0] : -1);
-        io_close(has_pipe ? ret_ends[1] : -1);
-        close(work->folder_fd);
-    } else {
+    if (has_pipe && asked_serve(work->folder_fd, ret_served)) {
         unique_format(ret_served->number, work->token);
+        return true;
     }
-    return serves;
+    output_message("nothing is pulled: %s", strerror(errno));
+    io_close(has_pipe ? ret_ends[0] : -1);
+    io_close(has_pipe ? ret_ends[1] : -1);
+    close(work->folder_fd);
+    return false;
 }
 
 /* Descriptors of ours are below this, and those that a caller hands on as a rule. */
@@ -81,11 +80,10 @@ static void puller_tell_program(const struct puller_work *work)
 {
     const struct run_remote *run = work->run;
     const uint64_t wait_ms = (puller_ns(run->wait_ms) + puller_ns(run->lease_wait_ms)) / CLOCK_MS;
-    char *variable;
-    if (asprintf(&variable, "%" PRIu64 ":%s:%s/%s", wait_ms, work->token, run->root, run->app) >=
-        0) {
+    AUTO_FREE char *variable =
+        output_format("%" PRIu64 ":%s:%s/%s", wait_ms, work->token, run->root, run->app);
+    if (variable) {
         setenv(ASKED_VARIABLE, variable, 1);
-        free(variable);
     }
 }
 
