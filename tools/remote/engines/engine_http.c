@@ -183,16 +183,16 @@ static enum status engine_http_swap(struct engine *engine, const char *path,
     return reason;
 }
 
-/* What an href of a folder's listing names, from v1/ on: the folder itself, or one name of ours in
- * it, or a folder's: nothing that would lead elsewhere. NULL: none of these. What stands before it
- * is the server's to say: a proxy may have taken something off the URL's path. */
+/* What an href of a folder's listing names in it, from v1/ on: one name of ours, or a folder's, and
+ * nothing that would lead elsewhere. NULL: none, as the folder itself. What stands before that is
+ * the server's to say: a proxy may have taken something off the URL's path. */
 static const char *engine_http_listed(const char *folder, const char *href)
 {
     const size_t length = strlen(folder);
     for (const char *path = href; (path = strstr(path, folder)); path++) {
         const char *name = path + length;
         const size_t size = strspn(name, ENGINE_HTTP_NAME);
-        if (path > href && path[-1] == '/' && *name != '.' &&
+        if (path > href && path[-1] == '/' && size > 0 && *name != '.' &&
             (name[size] == '\0' || strcmp(name + size, "/") == 0)) {
             return path;
         }
@@ -236,12 +236,9 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     struct listing listing = listing_over(answer.body.data, answer.body.size);
     while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
         const char *path = listing_decode_url(href) ? engine_http_listed(folder, href) : NULL;
-        if (!path) {
+        const size_t length = path ? strlen(path) : 0;
+        if (length == 0 || length >= ENGINE_PATH_SIZE) {
             continue; /* nothing of ours */
-        }
-        const size_t length = strlen(path);
-        if (length <= strlen(folder) || length >= ENGINE_PATH_SIZE) {
-            continue; /* the folder itself */
         }
         if (path[length - 1] != '/') {
             if (!visit(path, user)) {
