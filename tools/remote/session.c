@@ -186,35 +186,31 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
 
 /* Heads. */
 
-static bool session_add_head(struct session_heads *heads, const char *path)
+static void session_add_head(struct session_heads *heads, const char *path)
 {
-    const bool fits = array_reserve(&heads->paths, heads->count, sizeof *heads->paths);
-    if (fits) {
+    heads->failed =
+        heads->failed || !array_reserve(&heads->paths, heads->count, sizeof *heads->paths);
+    if (!heads->failed) {
         snprintf(heads->paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
     }
-    return fits;
 }
-
-struct session_listing {
-    struct session_heads *heads;
-    const struct inventory_apps *apps; /* NULL: all */
-    bool failed;                       /* out of memory */
-};
 
 static bool session_visit_head(const char *path, void *user)
 {
-    struct session_listing *listing = user;
+    struct session_heads *heads = user;
     char program[NAMES_APP_SIZE];
     char identity[DIGEST_HEX_SIZE];
     if (!head_split_path(path, program, identity)) {
         return true;
     }
-    bool meant = !listing->apps;
-    for (size_t i = 0; !meant && i < listing->apps->count; i++) {
-        meant = strcmp(listing->apps->list[i].name, program) == 0;
+    bool meant = !heads->apps;
+    for (size_t i = 0; !meant && i < heads->apps->count; i++) {
+        meant = strcmp(heads->apps->list[i].name, program) == 0;
     }
-    listing->failed = meant && !session_add_head(listing->heads, path);
-    return !listing->failed;
+    if (meant) {
+        session_add_head(heads, path);
+    }
+    return !heads->failed;
 }
 
 /* The paths that are known without a listing. */
@@ -245,14 +241,13 @@ enum status session_find_heads(struct session *session, const struct arguments *
 {
     struct remote *remote = &session->remote;
     const bool has_names = arguments && arguments->repeated_count > 0;
-    struct session_listing listing = {ret_heads, has_names ? &session->apps : NULL, false};
-    *ret_heads = (struct session_heads){0};
+    *ret_heads = (struct session_heads){.apps = has_names ? &session->apps : NULL};
     if (has_names && !session_add_named(session, arguments)) {
         return STATUS_out_of_memory;
     }
     enum status reason =
-        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, &listing);
-    reason = listing.failed ? STATUS_out_of_memory : reason;
+        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, ret_heads);
+    reason = ret_heads->failed ? STATUS_out_of_memory : reason;
     if (reason == STATUS_remote_unsupported && has_names) {
         output_message("%s: cannot list: of blobs, those of this machine's devices alone are "
                        "looked for",
