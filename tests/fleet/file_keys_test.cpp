@@ -66,6 +66,13 @@ TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
         ASSERT_EQ(chown((folder + "/ci.pub").c_str(), 0, 0), 0);
     }
     EXPECT_EQ(rows_of(second.tool(words).out), Rows{"demo blob pulled"});
+
+    for (int i = 0; i < 16; i++) {
+        std::filesystem::copy_file(folder + "/ci.pub", folder + "/" + std::to_string(i) + ".pub");
+    }
+    result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, ".pub': no more than 16 keys can be trusted")) << result.err;
 }
 
 TEST_F(FileRemote, AnotherKeyIsNotTrusted)

@@ -295,9 +295,11 @@ static bool minisign_check_key(const char *path, enum status reason)
 
 static bool minisign_add_key(const char *path, struct minisign_keys *keys)
 {
-    const enum status reason = keys->count < MINISIGN_KEYS
-                                   ? minisign_read_public(path, &keys->trusted[keys->count])
-                                   : STATUS_remote_bad_key;
+    if (keys->count == MINISIGN_KEYS) {
+        output_message("'%s': no more than %d keys can be trusted", path, MINISIGN_KEYS);
+        return false;
+    }
+    const enum status reason = minisign_read_public(path, &keys->trusted[keys->count]);
     keys->count += reason == STATUS_ok;
     return minisign_check_key(path, reason);
 }
