@@ -66,6 +66,13 @@ TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
         ASSERT_EQ(chown((folder + "/ci.pub").c_str(), 0, 0), 0);
     }
     EXPECT_EQ(rows_of(second.tool(words).out), Rows{"demo blob pulled"});
+
+    for (int i = 0; i < 16; i++) {
+        std::filesystem::copy_file(folder + "/ci.pub", folder + "/" + std::to_string(i) + ".pub");
+    }
+    result = second.tool(words);
+    EXPECT_EQ(result.exit_status, 2);
+    EXPECT_TRUE(contains(result.err, ".pub': no more than 16 keys can be trusted")) << result.err;
 }
 
 TEST_F(FileRemote, AnotherKeyIsNotTrusted)
@@ -158,7 +165,7 @@ TEST_F(FileRemote, SecretsAreGuarded)
          {"gopher://x/y", "/a/b", "file://host/x", "http://", "http://a b/", "http://h:port/",
           "s3:///x", "s3://b:9000/x", "s3://me@b", "file:///a?b=c/d", "file:///a?",
           "https://h/a?sig=abc", "redis://h/0?tls=1", "unix:/a?b=c", "s3://b?regoin=eu",
-          "s3://b?region=eu&", "s3://b?region"}) {
+          "s3://b?region=eu&", "s3://b?region", "s3://b?endpoint=http://h%zz"}) {
         place->url = url;
         result = pull(second);
         EXPECT_EQ(result.exit_status, 2) << url;

@@ -53,10 +53,12 @@ TEST_F(FileRemote, AFreshMachineCanRefuseOldHeads)
                                          ", at least " + serial))
         << result.err;
     sleep(2);
-    result = pull(third, {"--max-age", "1s", "--app", "demo"});
-    EXPECT_EQ(result.exit_status, 1);
-    EXPECT_TRUE(contains(result.err, "(remote_rolled_back): made ")) << result.err;
-    EXPECT_FALSE(contains(result.err, "seen here")) << result.err;
+    for (const char *age : {"1s", "0s"}) {
+        result = pull(third, {"--max-age", age, "--app", "demo"});
+        EXPECT_EQ(result.exit_status, 1) << age;
+        EXPECT_TRUE(contains(result.err, "(remote_rolled_back): made ")) << age << result.err;
+        EXPECT_FALSE(contains(result.err, "seen here")) << age << result.err;
+    }
     EXPECT_EQ(pull(third).exit_status, 0);
     for (const char *serial_text : {"", "-1", "1x", "99999999999999999999"}) {
         EXPECT_EQ(pull(third, {"--min-serial", serial_text}).exit_status, 2) << serial_text;

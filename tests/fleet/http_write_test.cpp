@@ -48,6 +48,10 @@ TEST_F(HttpRemote, AServerWithoutConditionsWantsASingleWriter)
     result = machine.tool({"remote", "show", "--json", "--app", "demo", "--remote", place->url,
                            "--public-key", keys.open});
     EXPECT_EQ(json::parse(result.out)["heads"].size(), 1u) << result.err;
+    // Of what it may have, what is there would go: no recipes were pushed.
+    result = machine.tool(
+        {"remote", "rm", "--dry-run", "--json", "--app", "demo", "--remote", place->url});
+    EXPECT_EQ(json::parse(result.out)["removed"].size(), 1u) << result.out;
     // Nor does what it has for other devices go: that is said.
     result = machine.tool({"remote", "rm", "--app", "demo", "--remote", place->url});
     EXPECT_TRUE(contains(result.err, "cannot list")) << result.err;

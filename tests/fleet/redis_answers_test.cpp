@@ -90,6 +90,30 @@ TEST_F(RedisRemote, AListingOfTooManyProgramsIsRefused)
     EXPECT_TRUE(contains(result.err, "too many programs")) << result.err;
 }
 
+// SCAN may give a key more than once, while a server's table grows or shrinks.
+TEST_F(RedisRemote, AKeyThatIsListedTwiceCountsOnce)
+{
+    RawServer server([](const std::string &request) {
+        if (!contains(request, "SCAN")) {
+            return std::string(contains(request, "GETRANGE") ? "$0\r\n\r\n" : ":1\r\n");
+        }
+        const std::string key =
+            "{warmpipe}:v1/" +
+            (contains(request, "v1/head/") ? "head/demo/recipes" : "obj/" + std::string(64, '0'));
+        return "*2\r\n$1\r\n0\r\n*2\r\n" +
+               repeat(2, "$" + std::to_string(key.size()) + "\r\n" + key + "\r\n");
+    });
+    auto result_of = [&](std::vector<std::string> words) {
+        words.insert(words.end(), {"--dry-run", "--json", "--public-key", keys.open, "--remote",
+                                   "redis://localhost:" + std::to_string(server.port())});
+        const ToolResult result = machine.tool(words);
+        EXPECT_EQ(result.exit_status, 0) << result.err;
+        return nlohmann::json::parse(result.out);
+    };
+    EXPECT_EQ(result_of({"remote", "rm", "--app", "demo"})["removed"].size(), 1u);
+    EXPECT_EQ(result_of({"remote", "gc"})["objects"], 1);
+}
+
 // A server that lists for ever fills no memory: neither of heads nor of objects.
 TEST_F(RedisRemote, AListingThatIsTooLongIsRefused)
 {

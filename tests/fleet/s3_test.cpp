@@ -207,7 +207,7 @@ TEST_F(S3Remote, CredentialsComeFromTheSharedFile)
         << denied.err;
     std::filesystem::create_directories(first.folder.path + "/.aws");
     write_file(first.folder.path + "/.aws/credentials",
-               "[other]\naws_access_key_id = X\naws_secret_access_key = Y\n\n[mine]\n"
+               "[other]\naws_access_key_id = X\naws_secret_access_key = Y\n\n[mine] # here\n"
                "aws_access_key_id = AKIATEST\naws_secret_access_key=secret/of+tests\n");
     EXPECT_EQ(pull(first).exit_status, 1) << "there is no default";
     first.more["AWS_PROFILE"] = "mine";

@@ -41,7 +41,7 @@ static void read_head(struct remote *remote)
 {
     struct head head;
     struct engine_value value;
-    if (remote_get_head(remote, "demo", NULL, &head, &value) == STATUS_ok) {
+    if (remote_get_head(remote, HEAD_FOLDER "demo/recipes", &head, &value) == STATUS_ok) {
         require(strcmp(head.program, "demo") == 0 && !head.identity_hex[0],
                 "the head that was asked for");
         engine_value_free(&value);

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "tools/remote/local.h"
 
 /* Milliseconds that a lease lasts. */
 #define LEASE_MS 600000
@@ -45,7 +44,6 @@ static enum lease_state lease_read(struct remote *remote, const char *own_number
     char text[LEASE_LIMIT + 1] = "";
     char number[UNIQUE_HEX_SIZE + 1];
     unsigned duration_s;
-    *ret_value = (struct engine_value){0};
     const enum status reason =
         remote->engine->operations->get(remote->engine, path, LEASE_LIMIT, ret_value);
     if (reason != STATUS_ok) {

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "common/blobs/store.h"
 #include "common/files/file.h"
-#include "tools/remote/heads/head.h"
 
 /* The caches. */
 
@@ -50,8 +47,12 @@ enum status local_read_part(int folder_fd, const char *identity_hex, const char 
                             struct local_blob *ret_blob)
 {
     struct local_blob blob = {0};
-    snprintf(blob.name, sizeof blob.name, "%s", name);
-    enum status reason = file_read(folder_fd, name, OBJECT_LIMIT, &blob.memory, &blob.size);
+    if (name) {
+        snprintf(blob.name, sizeof blob.name, "%s", name);
+    } else {
+        local_file_name(identity_hex, blob.name);
+    }
+    enum status reason = file_read(folder_fd, blob.name, OBJECT_LIMIT, &blob.memory, &blob.size);
     if (reason == STATUS_ok) {
         reason = local_check(blob.memory, blob.size, identity_hex, &blob.envelope, blob.payload);
     }
@@ -63,20 +64,12 @@ enum status local_read_part(int folder_fd, const char *identity_hex, const char 
     return reason;
 }
 
-static enum status local_read_in(int folder_fd, const char *identity_hex,
-                                 struct local_blob *ret_blob)
-{
-    char name[PART_NAME_SIZE];
-    local_file_name(identity_hex, name);
-    return local_read_part(folder_fd, identity_hex, name, ret_blob);
-}
-
 enum status local_read(const char *root, const char *app, const char *identity_hex,
                        struct local_blob *ret_blob)
 {
     AUTO_CLOSE int folder_fd = -1;
     const enum status reason = file_open_directory(root, app, false, &folder_fd);
-    return reason == STATUS_ok ? local_read_in(folder_fd, identity_hex, ret_blob) : reason;
+    return reason == STATUS_ok ? local_read_part(folder_fd, identity_hex, NULL, ret_blob) : reason;
 }
 
 bool local_exists(const char *root, const char *app, const char *identity_hex)
@@ -126,26 +119,12 @@ void local_quarantined(const char *root, const char *app, const char *identity_h
     *ret_names = (struct bytes){0};
     if (file_open_directory(root, app, false, &folder_fd) == STATUS_ok &&
         file_open_subdirectory(folder_fd, QUARANTINE_FOLDER, false, &quarantine_fd) == STATUS_ok &&
-        local_read_in(quarantine_fd, identity_hex, &blob) == STATUS_ok) {
+        local_read_part(quarantine_fd, identity_hex, NULL, &blob) == STATUS_ok) {
         local_read_note(quarantine_fd, identity_hex, ret_names);
         if (ret_names->size == 0) {
             state_add(ret_names, blob.payload);
         }
     }
-}
-
-/* Whether the file of that name is whole and holds the same driver data. */
-static bool local_is_same(int folder_fd, const char *identity_hex, const char *name,
-                          const struct envelope *envelope, const char *payload)
-{
-    struct envelope found;
-    AUTO(local_blob_free) struct local_blob blob = {0};
-    /* The header tells most apart. */
-    return blob_read_header(folder_fd, name, NULL, &found) == STATUS_ok &&
-           found.blob_size == envelope->blob_size &&
-           digest_equal(found.blob_digest, envelope->blob_digest) &&
-           local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
-           strcmp(blob.payload, payload) == 0;
 }
 
 /* Whether the file or a part holds it: another process may have taken it meanwhile. */
@@ -154,15 +133,23 @@ static bool local_has_payload(const char *root, const char *app, const char *ide
 {
     AUTO_CLOSE int folder_fd = -1;
     struct parts parts = {0};
-    char name[PART_NAME_SIZE];
+    char file_name[PART_NAME_SIZE];
+    bool found = false;
     if (file_open_directory(root, app, false, &folder_fd) != STATUS_ok) {
         return false;
     }
-    local_file_name(identity_hex, name);
-    bool found = local_is_same(folder_fd, identity_hex, name, envelope, payload);
+    local_file_name(identity_hex, file_name);
     parts_list(folder_fd, identity_hex, false, &parts);
-    for (size_t i = 0; i < parts.count && !found; i++) {
-        found = local_is_same(folder_fd, identity_hex, parts.names[i], envelope, payload);
+    for (size_t i = 0; i <= parts.count && !found; i++) {
+        const char *name = i < parts.count ? parts.names[i] : file_name;
+        struct envelope header;
+        AUTO(local_blob_free) struct local_blob blob = {0};
+        /* The header tells most apart. */
+        found = blob_read_header(folder_fd, name, NULL, &header) == STATUS_ok &&
+                header.blob_size == envelope->blob_size &&
+                digest_equal(header.blob_digest, envelope->blob_digest) &&
+                local_read_part(folder_fd, identity_hex, name, &blob) == STATUS_ok &&
+                strcmp(blob.payload, payload) == 0;
     }
     return found;
 }

@@ -27,7 +27,7 @@ struct local_blob {
     char payload[OBJECT_NAME_SIZE]; /* the SHA-256 of what the driver is given */
 };
 
-/* Reads <identity>.wpcache, or the part of that name. Freed with local_blob_free. */
+/* Reads <identity>.wpcache, or the part of this name; NULL: none. Freed with local_blob_free. */
 enum status local_read_part(int folder_fd, const char *identity_hex, const char *name,
                             struct local_blob *ret_blob);
 enum status local_read(const char *root, const char *app, const char *identity_hex,
@@ -85,12 +85,12 @@ enum status local_put_away(const char *root, const char *app, const struct local
 struct state {
     char *folder;      /* of all remotes; NULL: nothing is remembered */
     char url_hex[17];  /* the name of this remote's folder in it */
-    char *root;        /* of the caches; NULL: none */
+    const char *root;  /* of the caches, borrowed; NULL: none */
     char root_hex[17]; /* names it */
 };
 
-/* `url` as it was given; `folder` replaces $XDG_STATE_HOME/warmpipe, or is NULL. Freed with
- * state_free. Makes nothing on disk. */
+/* `url` as it was given; `folder` replaces $XDG_STATE_HOME/warmpipe, or is NULL; `root` is
+ * borrowed. Freed with state_free. Makes nothing on disk. */
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state);
 void state_free(struct state *state);
 

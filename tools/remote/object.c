@@ -369,18 +369,12 @@ enum status object_put(struct remote *remote, struct object *object)
     return reason;
 }
 
-/* HEAD. */
-static enum status object_look(struct remote *remote, const struct head_part *part)
+enum status object_look(struct remote *remote, const struct head_part *part)
 {
     char path[ENGINE_PATH_SIZE];
     AUTO(engine_value_free) struct engine_value value = {0};
     object_path(part, path);
     return remote->engine->operations->get(remote->engine, path, 0, &value);
-}
-
-bool object_is_gone(struct remote *remote, const struct head_part *part)
-{
-    return object_look(remote, part) == STATUS_no_file;
 }
 
 enum status object_keep(struct remote *remote, struct object *object)

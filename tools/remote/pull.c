@@ -10,8 +10,6 @@
 #include "common/files/program.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-#include "tools/remote/remote.h"
-#include "tools/warm/warm.h"
 
 /* Parts that are taken at once: as many as one save merges. */
 #define PULL_PARTS 16
@@ -45,6 +43,15 @@ struct pull {
     enum status failure; /* of a part that could not be pulled */
 };
 
+/* Reads the file here, once. */
+static void pull_read_local(struct pull *blob)
+{
+    if (!blob->has_read) {
+        local_read(blob->session->root, blob->app, blob->identity_hex, &blob->local);
+    }
+    blob->has_read = true;
+}
+
 static bool pull_is_wanted(struct pull *blob, const struct head *head, const struct head_part *part)
 {
     if (blob->is_barred || head_blocks(head, part->payload) ||
@@ -55,24 +62,17 @@ static bool pull_is_wanted(struct pull *blob, const struct head *head, const str
     if (!blob->has_file) {
         return true;
     }
-    return !state_has(&blob->taken, part->payload) &&
-           strcmp(part->payload, blob->local.payload) != 0;
+    if (state_has(&blob->taken, part->payload)) {
+        return false;
+    }
+    pull_read_local(blob);
+    return strcmp(part->payload, blob->local.payload) != 0;
 }
 
 static int pull_compare_size(const void *left, const void *right)
 {
-    const struct head_part *a = left;
-    const struct head_part *b = right;
-    return a->unpacked < b->unpacked ? 1 : a->unpacked > b->unpacked ? -1 : 0;
-}
-
-/* Reads the file here, once. */
-static void pull_read_local(struct pull *blob)
-{
-    if (!blob->has_read) {
-        local_read(blob->session->root, blob->app, blob->identity_hex, &blob->local);
-    }
-    blob->has_read = true;
+    return array_order_of(((const struct head_part *)right)->unpacked,
+                          ((const struct head_part *)left)->unpacked);
 }
 
 /* The driver data of a base: what lies here will do if it is the same. */
@@ -166,13 +166,8 @@ static size_t pull_choose(struct pull *blob, struct head *head,
     size_t count = 0;
     qsort(head->parts, head->part_count, sizeof head->parts[0], pull_compare_size);
     for (size_t i = 0; i < head->part_count; i++) {
-        const struct head_part *part = &head->parts[i];
-        /* The list of what was taken may say enough. */
-        if (!state_has(&blob->taken, part->payload)) {
-            pull_read_local(blob);
-        }
-        if (pull_is_wanted(blob, head, part)) {
-            ret_parts[count++] = part;
+        if (pull_is_wanted(blob, head, &head->parts[i])) {
+            ret_parts[count++] = &head->parts[i];
         }
     }
     return count;
@@ -237,7 +232,7 @@ bool pull_blob(struct session *session, const char *app, const char *identity_he
     struct head head;
     AUTO(engine_value_free) struct engine_value value = {0};
     head_path(app, identity_hex, blob.path);
-    const enum status reason = remote_get_head(remote, app, identity_hex, &head, &value);
+    const enum status reason = remote_get_head(remote, blob.path, &head, &value);
     if (reason != STATUS_ok && remote->options.forget) {
         pull_read_bad(&blob); /* also where its head was removed, before there is another */
     }
@@ -316,7 +311,7 @@ bool pull_recipes(struct session *session, const char *app)
     uint64_t bytes = 0;
     bool known = false;
     head_path(app, NULL, path);
-    enum status reason = remote_get_head(remote, app, NULL, &head, &value);
+    enum status reason = remote_get_head(remote, path, &head, &value);
     const bool has_head = reason == STATUS_ok;
     if (reason == STATUS_no_file) {
         return false;

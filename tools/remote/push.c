@@ -20,8 +20,6 @@
 #include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
-#include "tools/cli/inventory.h"
-#include "tools/remote/remote.h"
 #include "tools/remote/session.h"
 
 struct push {
@@ -50,8 +48,7 @@ typedef enum status push_try(struct push *push, const struct engine_value *old);
 static enum status push_read(struct push *push, struct engine_value *ret_old)
 {
     struct head *head = &push->head;
-    enum status reason =
-        remote_get_head(&push->session->remote, push->app, push->identity_hex, head, ret_old);
+    enum status reason = remote_get_head(&push->session->remote, push->path, head, ret_old);
     if (reason == STATUS_no_file) {
         memset(head, 0, sizeof *head);
         snprintf(head->program, sizeof head->program, "%s", push->app);
@@ -175,8 +172,8 @@ static void push_drop_lost(struct push *push)
     struct remote *remote = &push->session->remote;
     const struct head_part *part = head_find_payload(head, push->local.payload);
     const struct head_part *base = part ? head_find_base(head, part) : NULL;
-    if (part && ((!part->frame && object_is_gone(remote, part)) ||
-                 (base && object_is_gone(remote, base)))) {
+    if (part && ((!part->frame && object_look(remote, part) == STATUS_no_file) ||
+                 (base && object_look(remote, base) == STATUS_no_file))) {
         head_drop(head, (size_t)(part - head->parts));
     }
 }

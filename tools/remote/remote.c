@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,9 +23,6 @@
 /* Looks for a head that was just written, until it counts as not kept; and for one that changes
  * meanwhile. */
 #define REMOTE_LOOKS 3
-
-/* This value is overwritten to find out whether conditional writes work. */
-#define REMOTE_PROBE "v1/probe"
 
 /* Options. */
 
@@ -53,7 +49,9 @@ bool remote_options_read(const struct arguments *arguments, struct remote_option
     if (age && !options_duration(age, &age_ms)) {
         return false;
     }
-    options.max_age_s = age_ms / 1000 + (age_ms % 1000 > 0);
+    if (age) { /* rounded up, and 0s as well: none is no limit */
+        options.max_age_s = age_ms > 1000 ? (age_ms + 999) / 1000 : 1;
+    }
     *ret_options = options;
     return true;
 }
@@ -80,18 +78,6 @@ static enum status remote_open_engine(const struct url *url, struct engine **ret
     return *ret_engine ? STATUS_ok : STATUS_out_of_memory;
 }
 
-/* Of the scheme; NULL: it is there, or none is needed. */
-static const char *remote_missing_library(const struct url *url)
-{
-#ifdef WARMPIPE_HAVE_CURL
-    if (url->scheme == URL_HTTP || url->scheme == URL_HTTPS || url->scheme == URL_S3) {
-        return curl_library_load();
-    }
-#endif
-    (void)url;
-    return NULL;
-}
-
 static bool remote_open_url(struct remote *remote, const char *text)
 {
     struct url url;
@@ -99,7 +85,11 @@ static bool remote_open_url(struct remote *remote, const char *text)
     const char *hint = NULL;
     if (reason == STATUS_ok) {
         url_show(&url, remote->name);
-        hint = remote_missing_library(&url);
+#ifdef WARMPIPE_HAVE_CURL
+        if (url.scheme == URL_HTTP || url.scheme == URL_HTTPS || url.scheme == URL_S3) {
+            hint = curl_library_load();
+        }
+#endif
         reason = hint ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
     }
     if (reason != STATUS_ok) {
@@ -152,7 +142,7 @@ enum status remote_reach(struct remote *remote, uint64_t *ret_ns)
     AUTO(engine_value_free) struct engine_value value = {0};
     const uint64_t start_ns = clock_now_ns();
     const enum status reason =
-        remote->engine->operations->get(remote->engine, REMOTE_PROBE, 4096, &value);
+        remote->engine->operations->get(remote->engine, ENGINE_PROBE, 4096, &value);
     *ret_ns = clock_now_ns() - start_ns;
     return reason == STATUS_no_file ? STATUS_ok : reason;
 }
@@ -307,8 +297,7 @@ static enum status remote_read_head(const struct remote *remote, const char *pat
     for (int looks = 0; looks < REMOTE_LOOKS && !stays; looks++) {
         struct engine_value value = {0};
         reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
-        stays = reason != STATUS_ok || (value.size == ret_value->size && value.size > 0 &&
-                                        memcmp(value.data, ret_value->data, value.size) == 0);
+        stays = reason != STATUS_ok || (value.size > 0 && engine_value_equal(&value, ret_value));
         engine_value_free(ret_value);
         *ret_value = value;
         if (reason == STATUS_ok) {
@@ -319,12 +308,10 @@ static enum status remote_read_head(const struct remote *remote, const char *pat
     return reason;
 }
 
-enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
-                            struct head *ret_head, struct engine_value *ret_value)
+enum status remote_get_head(struct remote *remote, const char *path, struct head *ret_head,
+                            struct engine_value *ret_value)
 {
-    char path[HEAD_PATH_SIZE];
     struct engine_value value = {0};
-    head_path(program, identity_hex, path);
     const enum status reason = remote_read_head(remote, path, ret_head, &value);
     if (reason == STATUS_no_file && state_serial(&remote->state, path) > 0) {
         remote->lost += digest_of(path, strlen(path)).low;
@@ -409,6 +396,7 @@ static enum status remote_keeps_nothing(struct remote *remote)
 
 enum status remote_settle(struct remote *remote, const struct head *head, const char *payload)
 {
+    char path[HEAD_PATH_SIZE];
     struct head now;
     enum status reason;
     bool is_gone;
@@ -416,11 +404,12 @@ enum status remote_settle(struct remote *remote, const struct head *head, const 
     if (remote->engine->settle_ms == 0 || remote->options.single_writer) {
         return STATUS_ok;
     }
+    head_path(head->program, head->identity_hex, path);
     /* While another machine writes there, it may not be there for a moment. */
     do {
         AUTO(engine_value_free) struct engine_value value = {0};
         clock_pause(remote->engine->settle_ms * CLOCK_MS);
-        reason = remote_get_head(remote, head->program, head->identity_hex, &now, &value);
+        reason = remote_get_head(remote, path, &now, &value);
         /* One that --replace would overwrite comes with no_file. */
         is_gone = reason == STATUS_no_file && value.size == 0;
     } while (is_gone && ++looks < REMOTE_LOOKS);
@@ -450,19 +439,19 @@ enum status remote_try_conditions(struct remote *remote)
     }
     /* The first may find it there or not; then it is. */
     enum status reason =
-        operations->swap(remote->engine, REMOTE_PROBE, NULL, text, sizeof text - 1);
+        operations->swap(remote->engine, ENGINE_PROBE, NULL, text, sizeof text - 1);
     if (reason == STATUS_ok) {
-        reason = operations->swap(remote->engine, REMOTE_PROBE, NULL, text, sizeof text - 1);
+        reason = operations->swap(remote->engine, ENGINE_PROBE, NULL, text, sizeof text - 1);
     }
     if (reason == STATUS_remote_conflict) {
-        reason = operations->get(remote->engine, REMOTE_PROBE, 4096, &found);
+        reason = operations->get(remote->engine, ENGINE_PROBE, 4096, &found);
         if (reason == STATUS_no_file) {
             return remote_keeps_nothing(remote);
         }
         if (reason == STATUS_ok && found.size > 0) {
             found.data[0] ^= 1;
             snprintf(found.version, sizeof found.version, "\"another\"");
-            reason = operations->swap(remote->engine, REMOTE_PROBE, &found, text, sizeof text - 1);
+            reason = operations->swap(remote->engine, ENGINE_PROBE, &found, text, sizeof text - 1);
         }
     }
     remote->conditions_known = reason == STATUS_remote_conflict;

@@ -77,8 +77,8 @@ void remote_tell_unmade(struct remote *remote);
  * is what a swap replaces, to be freed; empty where there is nothing. Other reasons, all of which
  * leave it untouched: the engine's, remote_bad_head, remote_no_key, remote_untrusted_head,
  * remote_rolled_back. */
-enum status remote_get_head(struct remote *remote, const char *program, const char *identity_hex,
-                            struct head *ret_head, struct engine_value *ret_value);
+enum status remote_get_head(struct remote *remote, const char *path, struct head *ret_head,
+                            struct engine_value *ret_value);
 
 /* Whether heads may be replaced: with single_writer always, else as remote_try_conditions says. */
 enum status remote_may_swap(struct remote *remote);
@@ -122,8 +122,9 @@ enum status object_put(struct remote *remote, struct object *object);
 /* Whether it is still there; writes it again if it is not. */
 enum status object_keep(struct remote *remote, struct object *object);
 
-/* Whether the object is known to be missing: somebody has removed it, or the server has lost it. */
-bool object_is_gone(struct remote *remote, const struct head_part *part);
+/* Whether the object is there, without reading it. no_file: somebody has removed it, or the server
+ * has lost it. */
+enum status object_look(struct remote *remote, const struct head_part *part);
 
 /* The object of this part will be requested after those that were named before: from the first
  * object_get to object_ahead_end, threads fetch a few ahead. That makes no request that the caller

@@ -5,11 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/bytes.h"
-#include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/segment.h"
-#include "tools/remote/remote.h"
 
 bool session_open(const struct remote_options *options, char *root, struct session *ret_session)
 {
@@ -120,9 +117,9 @@ void session_tell(struct session *session, const char *app, const struct head *h
     session->told++;
     output_open(output, NULL, OUTPUT_ROW);
     output_text(output, "name", app);
-    output_text(output, "kind", identity_hex && identity_hex[0] ? "blob" : "recipes");
+    output_text(output, "kind", identity_hex[0] ? "blob" : "recipes");
     output_text(output, "device", head ? head->identity.device_name : "");
-    output_text(output, "identity", identity_hex ? identity_hex : "");
+    output_text(output, "identity", identity_hex);
     output_text(output, "result", reason == STATUS_ok ? result : "failed");
     if (output->json) {
         output_text(output, "reason", reason == STATUS_ok ? "ok" : status_id(reason));
@@ -189,35 +186,31 @@ enum status session_recipes_get(struct remote *remote, const struct head *head,
 
 /* Heads. */
 
-static bool session_add_head(struct session_heads *heads, const char *path)
+static void session_add_head(struct session_heads *heads, const char *path)
 {
-    const bool fits = array_reserve(&heads->paths, heads->count, sizeof *heads->paths);
-    if (fits) {
+    heads->failed =
+        heads->failed || !array_reserve(&heads->paths, heads->count, sizeof *heads->paths);
+    if (!heads->failed) {
         snprintf(heads->paths[heads->count++], HEAD_PATH_SIZE, "%s", path);
     }
-    return fits;
 }
-
-struct session_listing {
-    struct session_heads *heads;
-    const struct inventory_apps *apps; /* NULL: all */
-    bool failed;                       /* out of memory */
-};
 
 static bool session_visit_head(const char *path, void *user)
 {
-    struct session_listing *listing = user;
+    struct session_heads *heads = user;
     char program[NAMES_APP_SIZE];
     char identity[DIGEST_HEX_SIZE];
     if (!head_split_path(path, program, identity)) {
         return true;
     }
-    bool meant = !listing->apps;
-    for (size_t i = 0; !meant && i < listing->apps->count; i++) {
-        meant = strcmp(listing->apps->list[i].name, program) == 0;
+    bool meant = !heads->apps;
+    for (size_t i = 0; !meant && i < heads->apps->count; i++) {
+        meant = strcmp(heads->apps->list[i].name, program) == 0;
     }
-    listing->failed = meant && !session_add_head(listing->heads, path);
-    return !listing->failed;
+    if (meant) {
+        session_add_head(heads, path);
+    }
+    return !heads->failed;
 }
 
 /* The paths that are known without a listing. */
@@ -248,14 +241,13 @@ enum status session_find_heads(struct session *session, const struct arguments *
 {
     struct remote *remote = &session->remote;
     const bool has_names = arguments && arguments->repeated_count > 0;
-    struct session_listing listing = {ret_heads, has_names ? &session->apps : NULL, false};
-    *ret_heads = (struct session_heads){0};
+    *ret_heads = (struct session_heads){.apps = has_names ? &session->apps : NULL};
     if (has_names && !session_add_named(session, arguments)) {
         return STATUS_out_of_memory;
     }
     enum status reason =
-        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, &listing);
-    reason = listing.failed ? STATUS_out_of_memory : reason;
+        engine_list(remote->engine, HEAD_FOLDER, SESSION_HEADS_MAX, session_visit_head, ret_heads);
+    reason = ret_heads->failed ? STATUS_out_of_memory : reason;
     if (reason == STATUS_remote_unsupported && has_names) {
         output_message("%s: cannot list: of blobs, those of this machine's devices alone are "
                        "looked for",
@@ -269,6 +261,9 @@ enum status session_find_heads(struct session *session, const struct arguments *
         return reason;
     }
     array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_paths);
+    /* Redis may list a key more than once. */
+    ret_heads->count = array_unique(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths,
+                                    session_compare_paths);
     return STATUS_ok;
 }
 

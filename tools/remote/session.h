@@ -59,6 +59,8 @@ void session_recipes_free(struct session_recipes *recipes);
 struct session_heads {
     char (*paths)[HEAD_PATH_SIZE];
     size_t count;
+    const struct inventory_apps *apps; /* whose they are; NULL: anybody's */
+    bool failed;                       /* memory was out */
 };
 
 /* Lists the heads of the programs that --app names, or of all; arguments NULL: of all. If the

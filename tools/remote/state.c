@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "common/files/file.h"
+#include "tools/cli/output.h"
 #include "tools/cli/verb.h"
-#include "tools/remote/heads/head.h"
 
 #ifndef STATX_BTIME /* musl before 1.2.5 */
 #include <linux/stat.h>
@@ -38,22 +38,17 @@ static void state_digest(const char *text, char ret_hex[17])
 /* To be freed; NULL: there is none. */
 static char *state_folder(const char *folder)
 {
-    char *path = NULL;
     if (folder && folder[0] == '/') {
-        return asprintf(&path, "%s/remote", folder) < 0 ? NULL : path;
+        return output_format("%s/remote", folder);
     }
     AUTO_FREE char *base =
         folder ? getcwd(NULL, 0) : options_base("XDG_STATE_HOME", ".local/state");
-    folder = folder ? folder : "warmpipe";
-    return base && asprintf(&path, "%s/%s/remote", base, folder) >= 0 ? path : NULL;
+    return base ? output_format("%s/%s/remote", base, folder ? folder : "warmpipe") : NULL;
 }
 
 void state_open(const char *url, const char *root, const char *folder, struct state *ret_state)
 {
-    *ret_state = (struct state){
-        .root = root ? strdup(root) : NULL,
-        .folder = state_folder(folder),
-    };
+    *ret_state = (struct state){.root = root, .folder = state_folder(folder)};
     state_digest(url, ret_state->url_hex);
     state_digest(root ? root : "", ret_state->root_hex);
 }
@@ -61,7 +56,6 @@ void state_open(const char *url, const char *root, const char *folder, struct st
 void state_free(struct state *state)
 {
     free(state->folder);
-    free(state->root);
     *state = (struct state){0};
 }
 
@@ -77,19 +71,11 @@ static int state_open_folder(const struct state *state, bool create)
 
 /* For a change of what is there: other processes end theirs first. -1: nothing can be remembered.
  */
-static int state_lock(const struct state *state)
+static void state_lock(const struct state *state, int *ret_fd)
 {
-    const int fd = state_open_folder(state, true);
-    if (fd >= 0) {
-        file_lock_directory(fd, STATE_LOCK_MS);
-    }
-    return fd;
-}
-
-static void state_unlock(int fd)
-{
-    if (fd >= 0) {
-        file_unlock(fd);
+    *ret_fd = state_open_folder(state, true);
+    if (*ret_fd >= 0) {
+        file_lock_directory(*ret_fd, STATE_LOCK_MS);
     }
 }
 
@@ -157,11 +143,11 @@ void state_see_serial(const struct state *state, const char *path, uint64_t seri
     if (serial <= state_serial(state, path)) {
         return;
     }
-    const int lock_fd = state_lock(state);
+    AUTO_UNLOCK int lock_fd = -1;
+    state_lock(state, &lock_fd);
     if (serial > state_serial(state, path)) {
         state_set_number(state, path, "serial", serial);
     }
-    state_unlock(lock_fd);
 }
 
 uint64_t state_deaths(const struct state *state, const char *path)
@@ -178,12 +164,13 @@ static bool state_name_folder(const struct state *state, const char *path,
     char program[NAMES_APP_SIZE];
     char identity_hex[DIGEST_HEX_SIZE];
     char text[256];
-    AUTO_FREE char *lock = NULL;
     struct statx status;
     struct stat lock_status = {0};
-    if (!state->root || !head_split_path(path, program, identity_hex) ||
-        asprintf(&lock, "%s/%s/%s" LOCK_SUFFIX, state->root, program, identity_hex) < 0) {
-        lock = NULL; /* asprintf may have left anything there */
+    AUTO_FREE char *lock =
+        state->root && head_split_path(path, program, identity_hex)
+            ? output_format("%s/%s/%s" LOCK_SUFFIX, state->root, program, identity_hex)
+            : NULL;
+    if (!lock) {
         return false;
     }
     const bool has_lock = identity_hex[0] && stat(lock, &lock_status) == 0;
@@ -235,7 +222,8 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
                    unsigned deaths)
 {
     AUTO(bytes_free) struct bytes names = {0};
-    const int lock_fd = state_lock(state);
+    AUTO_UNLOCK int lock_fd = -1;
+    state_lock(state, &lock_fd);
     state_bad(state, path, &names);
     for (size_t at = 0; at + OBJECT_NAME_SIZE <= payloads->size; at += OBJECT_NAME_SIZE) {
         state_add(&names, (const char *)payloads->data + at);
@@ -244,7 +232,6 @@ void state_add_bad(const struct state *state, const char *path, const struct byt
         state_write(state, path, "bad", names.data, names.size);
     }
     state_set_number(state, path, "deaths", state_deaths(state, path) + deaths);
-    state_unlock(lock_fd);
 }
 
 void state_forget_bad(const struct state *state, const char *path, const struct bytes *but)
@@ -268,9 +255,8 @@ void state_forget_bad(const struct state *state, const char *path, const struct 
 
 bool state_has(const struct bytes *names, const char *name)
 {
-    const size_t line = OBJECT_NAME_SIZE;
-    for (size_t at = 0; at + line <= names->size; at += line) {
-        if (memcmp(names->data + at, name, line - 1) == 0) {
+    for (size_t at = 0; at + OBJECT_NAME_SIZE <= names->size; at += OBJECT_NAME_SIZE) {
+        if (memcmp(names->data + at, name, OBJECT_NAME_SIZE - 1) == 0) {
             return true;
         }
     }

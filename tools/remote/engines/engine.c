@@ -2,7 +2,6 @@
 #include "tools/remote/engines/engine.h"
 
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +16,19 @@ bool engine_is_fixed(const char *path)
 
 uint64_t engine_age(time_t now, time_t written)
 {
-    const uint64_t from = (uint64_t)(now < written ? now : written);
-    return (uint64_t)(now < written ? written : now) - from;
+    const uint64_t after = (uint64_t)now - (uint64_t)written;
+    return now < written ? -after : after;
 }
 
 void engine_value_free(struct engine_value *value)
 {
     free(value->data);
     *value = (struct engine_value){0};
+}
+
+bool engine_value_equal(const struct engine_value *a, const struct engine_value *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
 enum status engine_fail(struct engine *engine, enum status reason, const char *format, ...)
@@ -159,17 +163,6 @@ static bool url_is_plain(const char *text)
     return true;
 }
 
-static bool url_find_scheme(const char *text, size_t length, enum url_scheme *ret_scheme)
-{
-    for (size_t i = 0; i < URL_SCHEME_COUNT; i++) {
-        if (strlen(url_schemes[i]) == length && strncmp(url_schemes[i], text, length) == 0) {
-            *ret_scheme = (enum url_scheme)i;
-            return true;
-        }
-    }
-    return false;
-}
-
 /* user@host:port; the host may be an IPv6 address in brackets, which it keeps. */
 static enum status url_parse_authority(const char *text, size_t size, struct url *url)
 {
@@ -218,12 +211,16 @@ static bool url_takes_query(enum url_scheme scheme, const char *query)
 enum status url_parse(const char *text, struct url *ret_url)
 {
     struct url url = {.scheme = URL_FILE};
-    const size_t scheme = strcspn(text, ":");
-    if (!url_is_plain(text) || strlen(text) >= URL_SIZE || text[scheme] != ':' ||
-        !url_find_scheme(text, scheme, &url.scheme)) {
+    const size_t length = strcspn(text, ":");
+    while (url.scheme < URL_SCHEME_COUNT && (strlen(url_schemes[url.scheme]) != length ||
+                                             memcmp(url_schemes[url.scheme], text, length) != 0)) {
+        url.scheme++;
+    }
+    if (url.scheme == URL_SCHEME_COUNT || text[length] != ':' || !url_is_plain(text) ||
+        strlen(text) >= URL_SIZE) {
         return STATUS_remote_bad_url;
     }
-    const char *rest = text + scheme + 1;
+    const char *rest = text + length + 1;
     if (strncmp(rest, "//", 2) == 0) {
         const size_t authority = strcspn(rest + 2, "/?");
         const enum status reason = url_parse_authority(rest + 2, authority, &url);
@@ -248,8 +245,10 @@ enum status url_parse(const char *text, struct url *ret_url)
         (url.scheme == URL_S3 && (url.user[0] || url.port[0]))) {
         return STATUS_remote_bad_url;
     }
-    char local[URL_SIZE];
-    if (is_local && !url_local_path(&url, local)) {
+    char decoded[URL_SIZE];
+    if (is_local ? !url_local_path(&url, decoded)
+                 : url_query(&url, "endpoint", decoded, sizeof decoded) &&
+                       !listing_decode_url(decoded)) {
         return STATUS_remote_bad_url;
     }
     *ret_url = url;
@@ -400,18 +399,6 @@ bool listing_decode_url(char *text)
     }
     *to = '\0';
     return true;
-}
-
-const char *listing_path_below(const char *href, const char *base)
-{
-    const char *path = href;
-    const char *scheme = strstr(href, "://");
-    if (scheme) {
-        path = strchr(scheme + 3, '/');
-    }
-    const size_t length = strlen(base);
-    return path && strncmp(path, base, length) == 0 && path[length] == '/' ? path + length + 1
-                                                                           : NULL;
 }
 
 bool redis_parse_move(const char *text, size_t size, struct redis_move *ret_move)

@@ -58,6 +58,9 @@ void url_show(const struct url *url, char *ret_text);
 #define OBJECT_FOLDER "v1/obj/"
 bool engine_is_fixed(const char *path);
 
+/* This value is overwritten to find out whether conditional writes work. */
+#define ENGINE_PROBE "v1/probe"
+
 /* A value as it was read, with the name of this version of it. */
 struct engine_value {
     uint8_t *data; /* malloc'ed */
@@ -69,6 +72,9 @@ struct engine_value {
 
 /* Frees the memory and zeroes the struct. */
 void engine_value_free(struct engine_value *value);
+
+/* Whether both are the same bytes, or none. */
+bool engine_value_equal(const struct engine_value *a, const struct engine_value *b);
 
 /* Seconds between two times, in either order: a value with a time far in the future (a wrong clock)
  * counts as old. */
@@ -217,9 +223,6 @@ bool listing_is_whole(const void *text, size_t size, const char *root);
 
 /* Decodes %41 in place. False: it is malformed, or encodes a zero. */
 bool listing_decode_url(char *text);
-
-/* The path of an href, which may be a whole URL, relative to `base`; NULL: it lies elsewhere. */
-const char *listing_path_below(const char *href, const char *base);
 
 /* Where a cluster node says that a key is. */
 struct redis_move {

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -130,21 +129,12 @@ static bool engine_file_make_parents(char *full, size_t root)
     return true;
 }
 
-/* Writes a temporary file. False: errno says why, and no file is left. */
-static bool engine_file_write(const char *temporary, const void *data, size_t size)
+/* Makes a file. 0, or an errno value; then a part of it may be there. */
+static int engine_file_write(const char *temporary, const void *data, size_t size)
 {
-    const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (fd < 0) {
-        return false;
-    }
-    const bool written = io_write(fd, data, size, IO_HERE) && fsync(fd) == 0;
-    const int error = errno;
-    close(fd);
-    if (!written) {
-        unlink(temporary);
-        errno = error;
-    }
-    return written;
+    AUTO_CLOSE const int fd =
+        open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    return fd >= 0 && io_write(fd, data, size, IO_HERE) && fsync(fd) == 0 ? 0 : errno;
 }
 
 static enum status engine_file_put(struct engine *engine, const char *path, const void *data,
@@ -159,16 +149,16 @@ static enum status engine_file_put(struct engine *engine, const char *path, cons
     snprintf(temporary, sizeof temporary, "%s.%s" TEMPORARY_SUFFIX, full, number);
     engine->traffic.requests++;
     engine->traffic.answers++;
-    bool written = engine_file_write(temporary, data, size);
-    if (!written && errno == ENOENT) {
-        written = engine_file_make_parents(full, strlen(file->root)) &&
-                  engine_file_write(temporary, data, size);
+    int error = engine_file_write(temporary, data, size);
+    if (error == ENOENT) {
+        error = engine_file_make_parents(full, strlen(file->root))
+                    ? engine_file_write(temporary, data, size)
+                    : errno;
     }
-    if (!written) {
-        return engine_file_fail_write(engine, errno);
+    if (error == 0 && rename(temporary, full) != 0) {
+        error = errno;
     }
-    if (rename(temporary, full) != 0) {
-        const int error = errno;
+    if (error != 0) {
         unlink(temporary);
         return engine_file_fail_write(engine, error);
     }
@@ -207,14 +197,6 @@ static enum status engine_file_lock(struct engine *engine, int *ret_fd)
     return STATUS_ok;
 }
 
-static bool engine_file_is_as_before(const struct engine_value *old,
-                                     const struct engine_value *found)
-{
-    return old ? found->data && found->size == old->size &&
-                     (old->size == 0 || memcmp(found->data, old->data, old->size) == 0)
-               : !found->data;
-}
-
 static enum status engine_file_swap(struct engine *engine, const char *path,
                                     const struct engine_value *old, const void *data, size_t size)
 {
@@ -227,12 +209,13 @@ static enum status engine_file_swap(struct engine *engine, const char *path,
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, path, full);
     reason = file_read_any(full, UINT32_MAX, &found.data, &found.size);
-    if (reason == STATUS_ok || reason == STATUS_no_file) {
-        reason = engine_file_is_as_before(old, &found)
-                     ? engine_file_put(engine, path, data, size)
-                     : engine_fail(engine, STATUS_remote_conflict, "another machine was first");
+    if (reason != STATUS_ok && reason != STATUS_no_file) {
+        return reason;
     }
-    return reason;
+    const bool is_there = reason == STATUS_ok;
+    return (old ? is_there && engine_value_equal(&found, old) : !is_there)
+               ? engine_file_put(engine, path, data, size)
+               : engine_fail(engine, STATUS_remote_conflict, "another machine was first");
 }
 
 /* False: no more are wanted. */

@@ -7,7 +7,6 @@
  * value again. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "tools/remote/engines/http_client.h"
@@ -25,9 +24,6 @@
 
 /* Bytes of a folder's listing at most. */
 #define ENGINE_HTTP_LISTING_LIMIT ((uint64_t)64 << 20)
-
-/* Overwritten to find out whether the server heeds If. */
-#define ENGINE_HTTP_PROBE "v1/probe"
 
 /* Hex digits of a time in microseconds: an entity tag with fewer may stand for two values. */
 #define ENGINE_HTTP_TIME_DIGITS 13
@@ -131,12 +127,10 @@ static enum status engine_http_find_tag(struct engine *engine, const char *path,
                        ? STATUS_remote_conflict
                        : reason;
         }
-        const bool same =
-            now.size == old->size && (now.size == 0 || memcmp(now.data, old->data, now.size) == 0);
-        memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
-        if (!same) {
+        if (!engine_value_equal(&now, old)) {
             return STATUS_remote_conflict;
         }
+        memcpy(ret_tag, now.version, ENGINE_VERSION_SIZE);
     }
     return ret_tag[0] || engine->single_writer
                ? STATUS_ok
@@ -157,9 +151,8 @@ static bool engine_http_heeds_if(struct engine *engine)
 {
     struct engine_http *http = (struct engine_http *)engine;
     if (http->heeds_if == HTTP_IF_UNTRIED) {
-        const enum status reason =
-            engine_http_write(engine, ENGINE_HTTP_PROBE, "If: ([\"0-warmpipe\"])", "warmpipe\n",
-                              strlen("warmpipe\n"));
+        const enum status reason = engine_http_write(engine, ENGINE_PROBE, "If: ([\"0-warmpipe\"])",
+                                                     "warmpipe\n", strlen("warmpipe\n"));
         http->heeds_if = reason == STATUS_remote_conflict ? HTTP_IF_WORKS : HTTP_IF_IGNORED;
     }
     return http->heeds_if == HTTP_IF_WORKS;
@@ -190,31 +183,27 @@ static enum status engine_http_swap(struct engine *engine, const char *path,
     return reason;
 }
 
-/* What an href of a folder's listing names, from v1/ on; NULL: nothing of it. Where a proxy has
- * taken something off the URL's path, the server names another one. */
-static const char *engine_http_listed(const struct engine_http *http, const char *folder,
-                                      const char *href)
+/* What an href of a folder's listing names in it, from v1/ on: one name of ours, or a folder's, and
+ * nothing that would lead elsewhere. NULL: none, as the folder itself. What stands before that is
+ * the server's to say: a proxy may have taken something off the URL's path. */
+static const char *engine_http_listed(const char *folder, const char *href)
 {
     const size_t length = strlen(folder);
-    const char *path = listing_path_below(href, http->path);
-    if (!path || strncmp(path, folder, length) != 0) {
-        path = strstr(href, folder);
-        if (!path || path == href || path[-1] != '/') {
-            return NULL;
+    for (const char *path = href; (path = strstr(path, folder)); path++) {
+        const char *name = path + length;
+        const size_t size = strspn(name, ENGINE_HTTP_NAME);
+        if (path > href && path[-1] == '/' && size > 0 && *name != '.' &&
+            (name[size] == '\0' || strcmp(name + size, "/") == 0)) {
+            return path;
         }
     }
-    /* One name of ours, or a folder's: nothing that would lead elsewhere. */
-    const size_t name = strspn(path + length, ENGINE_HTTP_NAME);
-    const bool is_one = path[length] != '.' &&
-                        (path[length + name] == '\0' || strcmp(path + length + name, "/") == 0);
-    return is_one ? path : NULL;
+    return NULL;
 }
 
 /* A folder and, to this depth, what lies in it. */
 static enum status engine_http_list_folder(struct engine *engine, const char *folder, int depth,
                                            engine_visit *visit, void *user)
 {
-    const struct engine_http *http = (const struct engine_http *)engine;
     static const char body[] = "<?xml version=\"1.0\"?><propfind xmlns=\"DAV:\"><prop>"
                                "<resourcetype/></prop></propfind>";
     char url[ENGINE_HTTP_URL_SIZE];
@@ -246,13 +235,10 @@ static enum status engine_http_list_folder(struct engine *engine, const char *fo
     }
     struct listing listing = listing_over(answer.body.data, answer.body.size);
     while (reason == STATUS_ok && listing_element(&listing, "href", href, sizeof href)) {
-        const char *path = listing_decode_url(href) ? engine_http_listed(http, folder, href) : NULL;
-        if (!path) {
+        const char *path = listing_decode_url(href) ? engine_http_listed(folder, href) : NULL;
+        const size_t length = path ? strlen(path) : 0;
+        if (length == 0 || length >= ENGINE_PATH_SIZE) {
             continue; /* nothing of ours */
-        }
-        const size_t length = strlen(path);
-        if (length <= strlen(folder) || length >= ENGINE_PATH_SIZE) {
-            continue; /* the folder itself */
         }
         if (path[length - 1] != '/') {
             if (!visit(path, user)) {

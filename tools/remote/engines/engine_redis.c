@@ -16,30 +16,22 @@
 /* Steps of a listing, of about a thousand keys of the whole server each. */
 #define ENGINE_REDIS_STEPS 1000000
 
-#define ENGINE_REDIS_KEY_SIZE (ENGINE_PATH_SIZE + sizeof ENGINE_REDIS_PREFIX)
-
-static void redis_key(const char *path, char ret_key[ENGINE_REDIS_KEY_SIZE])
-{
-    snprintf(ret_key, ENGINE_REDIS_KEY_SIZE, ENGINE_REDIS_PREFIX "%s", path);
-}
-
 /* SCAN names no key, so that a node of a cluster answers it for itself: a question for a key of
  * ours finds the node that has them. */
 static enum status engine_redis_find_node(struct engine *engine)
 {
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    return redis_send(engine, 0, &reply, "EXISTS %s", ENGINE_REDIS_PREFIX);
+    return redis_send(engine, 0, &reply, "EXISTS " ENGINE_REDIS_PREFIX);
 }
 
 static enum status engine_redis_get(struct engine *engine, const char *path, uint64_t limit,
                                     struct engine_value *ret_value)
 {
-    char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    redis_key(path, key);
-    enum status reason = limit ? redis_send(engine, limit, &reply, "GETRANGE %s 0 %llu", key,
-                                            (unsigned long long)limit)
-                               : redis_send(engine, 0, &reply, "EXISTS %s", key);
+    enum status reason =
+        limit ? redis_send(engine, limit, &reply, "GETRANGE " ENGINE_REDIS_PREFIX "%s 0 %llu", path,
+                           (unsigned long long)limit)
+              : redis_send(engine, 0, &reply, "EXISTS " ENGINE_REDIS_PREFIX "%s", path);
     if (reason != STATUS_ok) {
         return reason;
     }
@@ -67,10 +59,9 @@ static enum status engine_redis_get(struct engine *engine, const char *path, uin
 static enum status engine_redis_put(struct engine *engine, const char *path, const void *data,
                                     size_t size)
 {
-    char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    redis_key(path, key);
-    const enum status reason = redis_send(engine, 0, &reply, "SET %s %b", key, data, size);
+    const enum status reason =
+        redis_send(engine, 0, &reply, "SET " ENGINE_REDIS_PREFIX "%s %b", path, data, size);
     if (reason == STATUS_ok) {
         engine->traffic.sent += size;
     }
@@ -86,12 +77,11 @@ static enum status engine_redis_swap(struct engine *engine, const char *path,
                                  "if ARGV[4] == '0' then redis.call('SET', KEYS[1], ARGV[3]) "
                                  "else redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4]) end "
                                  "return 1";
-    char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    redis_key(path, key);
-    enum status reason = redis_send(engine, 0, &reply, "EVAL %s 1 %s %s %b %b %u", script, key,
-                                    old ? "same" : "none", old ? (const void *)old->data : "",
-                                    old ? old->size : (size_t)0, data, size, engine->lifetime_ms);
+    enum status reason =
+        redis_send(engine, 0, &reply, "EVAL %s 1 " ENGINE_REDIS_PREFIX "%s %s %b %b %u", script,
+                   path, old ? "same" : "none", old ? (const void *)old->data : "",
+                   old ? old->size : (size_t)0, data, size, engine->lifetime_ms);
     if (reason == STATUS_ok) {
         const bool swapped = reply->type == REDIS_REPLY_INTEGER && reply->integer == 1;
         engine->traffic.sent += swapped ? size : 0;
@@ -114,7 +104,7 @@ static bool redis_visit_step(const redisReply *reply, engine_visit *visit, void 
     for (size_t i = 0; *ret_more && i < keys->elements; i++) {
         const redisReply *key = keys->element[i];
         if (key->type == REDIS_REPLY_STRING && key->len > prefix &&
-            key->len < ENGINE_REDIS_KEY_SIZE && strlen(key->str) == key->len) {
+            key->len < prefix + ENGINE_PATH_SIZE && strlen(key->str) == key->len) {
             *ret_more = visit(key->str + prefix, user);
         }
     }
@@ -123,39 +113,26 @@ static bool redis_visit_step(const redisReply *reply, engine_visit *visit, void 
     return true;
 }
 
-/* While a slot moves, each of two nodes has a part of the keys: what lists one is no listing. */
-static enum status engine_redis_stayed(struct engine *engine, unsigned moves)
-{
-    const enum status found = engine_redis_find_node(engine);
-    return found == STATUS_ok && redis_moves(engine) != moves
-               ? engine_fail(engine, STATUS_remote_busy,
-                             "the cluster moves the keys to another node")
-               : found;
-}
-
 static enum status engine_redis_list(struct engine *engine, const char *prefix, engine_visit *visit,
                                      void *user)
 {
-    char pattern[ENGINE_REDIS_KEY_SIZE + 1];
     char cursor[24] = "0";
     /* The cursor of a step whose number is a power of two: any circle comes back to it. */
     char known[sizeof cursor] = "";
     bool more = true;
-    snprintf(pattern, sizeof pattern, ENGINE_REDIS_PREFIX "%s*", prefix);
-    const enum status found = engine_redis_find_node(engine);
-    if (found != STATUS_ok) {
-        return found;
+    enum status reason = engine_redis_find_node(engine);
+    if (reason != STATUS_ok) {
+        return reason;
     }
     const unsigned moves = redis_moves(engine);
     for (unsigned step = 1; more; step++) {
         AUTO(redis_free_reply) redisReply *reply = NULL;
-        const enum status reason = redis_send(engine, ENGINE_REDIS_LISTING_LIMIT, &reply,
-                                              "SCAN %s MATCH %s COUNT 1000", cursor, pattern);
+        reason = redis_send(engine, ENGINE_REDIS_LISTING_LIMIT, &reply,
+                            "SCAN %s MATCH " ENGINE_REDIS_PREFIX "%s* COUNT 1000", cursor, prefix);
         if (reason != STATUS_ok) {
             return reason;
         }
-        const bool valid = redis_visit_step(reply, visit, user, cursor, &more);
-        if (!valid) {
+        if (!redis_visit_step(reply, visit, user, cursor, &more)) {
             return engine_fail(engine, STATUS_remote_bad_answer, "not a scan");
         }
         if (more && (strcmp(cursor, known) == 0 || step == ENGINE_REDIS_STEPS)) {
@@ -165,20 +142,23 @@ static enum status engine_redis_list(struct engine *engine, const char *prefix, 
             memcpy(known, cursor, sizeof known);
         }
     }
-    return engine_redis_stayed(engine, moves);
+    /* While a slot moves, each of two nodes has a part of the keys: what lists one is no listing.
+     */
+    reason = engine_redis_find_node(engine);
+    return reason == STATUS_ok && redis_moves(engine) != moves
+               ? engine_fail(engine, STATUS_remote_busy,
+                             "the cluster moves the keys to another node")
+               : reason;
 }
 
 static enum status engine_redis_remove(struct engine *engine, const char *path)
 {
-    char key[ENGINE_REDIS_KEY_SIZE];
     AUTO(redis_free_reply) redisReply *reply = NULL;
-    redis_key(path, key);
-    enum status reason = redis_send(engine, 0, &reply, "DEL %s", key);
-    if (reason == STATUS_ok) {
-        reason =
-            reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? STATUS_ok : STATUS_no_file;
+    const enum status reason = redis_send(engine, 0, &reply, "DEL " ENGINE_REDIS_PREFIX "%s", path);
+    if (reason != STATUS_ok) {
+        return reason;
     }
-    return reason;
+    return reply->type == REDIS_REPLY_INTEGER && reply->integer > 0 ? STATUS_ok : STATUS_no_file;
 }
 
 /* The value of a line of INFO, to its end; NULL: there is none. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
@@ -30,7 +29,7 @@
 
 /* What callbacks fill. */
 struct http_transfer {
-    struct bytes body;
+    struct bytes *body;
     uint64_t limit;
     bool is_too_large;
 };
@@ -77,12 +76,12 @@ void http_engine_close(struct engine *engine)
 static size_t http_take_body(char *data, size_t one, size_t size, void *user)
 {
     struct http_transfer *transfer = user;
-    if (size > transfer->limit - transfer->body.size) {
+    if (size > transfer->limit - transfer->body->size) {
         transfer->is_too_large = true;
         return 0;
     }
-    bytes_put(&transfer->body, data, size * one);
-    return transfer->body.failed ? 0 : size * one;
+    bytes_put(transfer->body, data, size * one);
+    return transfer->body->failed ? 0 : size * one;
 }
 
 /* Each answer of a chain of redirections has its headers. */
@@ -287,7 +286,8 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
                                   struct http_answer *ret_answer, curl_off_t *ret_retry_after)
 {
     struct http_engine *http = (struct http_engine *)engine;
-    struct http_transfer transfer = {.limit = request->limit};
+    AUTO(bytes_free) struct bytes body = {0};
+    struct http_transfer transfer = {.body = &body, .limit = request->limit};
     struct curl_slist *headers = http_headers(request);
     const char *type = NULL;
     *ret_answer = (struct http_answer){0};
@@ -301,7 +301,6 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     curl.slist_free_all(headers);
     if (code == CURLE_BAD_CONTENT_ENCODING && !http->is_raw) {
         http->is_raw = true; /* a name that the value was stored under, such as aws-chunked */
-        bytes_free(&transfer.body);
         return http_send_once(engine, request, ret_answer, ret_retry_after);
     }
     curl.easy_getinfo(http->handle, CURLINFO_RESPONSE_CODE, &ret_answer->status);
@@ -311,37 +310,35 @@ static enum status http_send_once(struct engine *engine, const struct http_reque
     const bool success = ret_answer->status >= 200 && ret_answer->status < 300;
     /* libcurl sees it in what is announced, from 8.4 on also in what comes. */
     const bool is_too_large = transfer.is_too_large || code == CURLE_FILESIZE_EXCEEDED;
-    if (is_too_large && !success) {
-        bytes_free(&transfer.body); /* a long page that says what failed */
+    if (is_too_large) { /* where it failed, a long page that says so */
+        return success ? engine_too_large(engine) : STATUS_ok;
+    }
+    if (code != CURLE_OK) {
+        return http_judge_code(http, code);
+    }
+    if (!success) {
+        http_read_error(http, request, &body, ret_answer);
         return STATUS_ok;
     }
-    if (is_too_large || code != CURLE_OK) {
-        bytes_free(&transfer.body);
-        return is_too_large ? engine_too_large(engine) : http_judge_code(http, code);
+    struct engine_value *value = &ret_answer->body;
+    value->size = body.size;
+    value->data = bytes_take(&body);
+    if (!value->data && value->size > 0) {
+        return STATUS_out_of_memory;
     }
-    if (success) {
-        ret_answer->body.size = transfer.body.size;
-        ret_answer->body.data = bytes_take(&transfer.body);
-        if (!ret_answer->body.data && ret_answer->body.size > 0) {
-            return STATUS_out_of_memory;
-        }
-        const char *tag = http_header(http, "etag");
-        if (strlen(tag) < sizeof ret_answer->body.version) {
-            memcpy(ret_answer->body.version, tag, strlen(tag) + 1);
-        }
-        /* By the server's clock; -1: unknown. */
-        const time_t now = curl.getdate(http_header(http, "date"), NULL);
-        const time_t written = curl.getdate(http_header(http, "last-modified"), NULL);
-        if (written >= 0 && now >= 0) {
-            ret_answer->body.age_s = engine_age(now, written);
-            ret_answer->body.has_age = true;
-        }
-        engine->traffic.received += ret_answer->body.size;
-        engine->traffic.sent += request->body_size;
-    } else {
-        http_read_error(http, request, &transfer.body, ret_answer);
-        bytes_free(&transfer.body);
+    const char *tag = http_header(http, "etag");
+    if (strlen(tag) < sizeof value->version) {
+        memcpy(value->version, tag, strlen(tag) + 1);
     }
+    /* By the server's clock; -1: unknown. */
+    const time_t now = curl.getdate(http_header(http, "date"), NULL);
+    const time_t written = curl.getdate(http_header(http, "last-modified"), NULL);
+    if (written >= 0 && now >= 0) {
+        value->age_s = engine_age(now, written);
+        value->has_age = true;
+    }
+    engine->traffic.received += value->size;
+    engine->traffic.sent += request->body_size;
     return STATUS_ok;
 }
 
@@ -389,37 +386,29 @@ enum status http_send(struct engine *engine, const struct http_request *request,
 
 enum status http_judge(struct engine *engine, const struct http_answer *answer)
 {
-    enum status reason = STATUS_remote_error;
-    switch (answer->status) {
-    case 404:
-    case 410:
-        if (strstr(answer->error, "NoSuchBucket")) {
-            return engine_fail(engine, reason, "there is no such bucket (HTTP 404)");
-        }
-        return STATUS_no_file;
-    case 401:
-    case 403:
-        reason = STATUS_remote_forbidden;
-        break;
-    case 412:
-        reason = STATUS_remote_conflict;
-        break;
-    case 413:
+    static const struct {
+        long status;
+        enum status reason;
+    } meanings[] = {
+        {401, STATUS_remote_forbidden}, {403, STATUS_remote_forbidden}, {404, STATUS_no_file},
+        {410, STATUS_no_file},          {412, STATUS_remote_conflict},  {429, STATUS_remote_busy},
+        {503, STATUS_remote_busy},      {507, STATUS_remote_full},
+    };
+    const bool is_elsewhere = answer->status >= 300 && answer->status < 400;
+    enum status reason = is_elsewhere ? STATUS_remote_bad_answer : STATUS_remote_error;
+    for (size_t i = 0; i < sizeof meanings / sizeof meanings[0]; i++) {
+        reason = answer->status == meanings[i].status ? meanings[i].reason : reason;
+    }
+    if (reason == STATUS_no_file && strstr(answer->error, "NoSuchBucket")) {
+        return engine_fail(engine, STATUS_remote_error, "there is no such bucket (HTTP 404)");
+    }
+    if (answer->status == 413) {
         return engine_of_value(
             engine, engine_fail(engine, reason, "HTTP 413: larger than the server accepts"));
-    case 507:
-        reason = STATUS_remote_full;
-        break;
-    case 429:
-    case 503:
-        reason = STATUS_remote_busy;
-        break;
-    default:
-        reason = answer->status >= 300 && answer->status < 400 ? STATUS_remote_bad_answer : reason;
-        break;
     }
-    return engine_fail(engine, reason, "HTTP %ld%s%s", answer->status, *answer->error ? " " : "",
-                       answer->error);
+    return reason == STATUS_no_file ? reason
+                                    : engine_fail(engine, reason, "HTTP %ld%s%s", answer->status,
+                                                  *answer->error ? " " : "", answer->error);
 }
 
 enum status http_fetch(struct engine *engine, const struct http_request *request,

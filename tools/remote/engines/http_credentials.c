@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/json.h"
 #include "common/files/file.h"
@@ -33,6 +32,13 @@ static void credentials_drop(uint8_t *data, size_t size)
     }
 }
 
+/* One of those that make up a set, and the name that it has where it is looked for. */
+struct credentials_field {
+    const char *name;
+    char *value;
+    size_t capacity;
+};
+
 static bool credentials_take_environment(struct http_credentials *credentials)
 {
     credentials_copy(credentials->key_id, sizeof credentials->key_id, getenv("AWS_ACCESS_KEY_ID"));
@@ -50,11 +56,7 @@ static bool credentials_take_environment(struct http_credentials *credentials)
 /* A line "name = value" of our section. */
 static void credentials_take_line(struct http_credentials *credentials, const char *line)
 {
-    const struct {
-        const char *name;
-        char *value;
-        size_t capacity;
-    } fields[] = {
+    const struct credentials_field fields[] = {
         {"aws_access_key_id", credentials->key_id, sizeof credentials->key_id},
         {"aws_secret_access_key", credentials->secret, sizeof credentials->secret},
         {"aws_session_token", credentials->token, sizeof credentials->token},
@@ -97,7 +99,7 @@ static bool credentials_take_file(struct http_credentials *credentials)
             line[length] = '\0';
             line[strcspn(line, "\r")] = '\0';
             if (line[0] == '[') {
-                is_ours = strcmp(line, section) == 0;
+                is_ours = strncmp(line, section, strlen(section)) == 0; /* a comment may follow */
             } else if (is_ours) {
                 credentials_take_line(credentials, line);
             }
@@ -112,11 +114,6 @@ static bool credentials_take_file(struct http_credentials *credentials)
 
 /* What an answer is looked through for. */
 #define CREDENTIALS_FIELDS 4
-struct credentials_field {
-    const char *name;
-    char *value;
-    size_t capacity;
-};
 
 /* Fills in the fields. False: the answer is not whole. */
 typedef bool credentials_parse(const struct engine_value *answer,

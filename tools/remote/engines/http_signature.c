@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/base/bytes.h"
+#include "tools/cli/output.h"
 #include "tools/remote/heads/head.h"
 
 /* Headers that are signed: the request's own, and those that are added. */
@@ -71,26 +71,17 @@ static bool signature_digest_request(const struct http_request *request,
                                      const struct bytes *headers, const struct bytes *names,
                                      const char *body_digest, char ret_hex[OBJECT_NAME_SIZE])
 {
-    AUTO(bytes_free) struct bytes text = {0};
     const char *path = strstr(request->url, "://") + 3;
     path += strcspn(path, "/?");
-    const size_t path_size = strcspn(path, "?");
-    bytes_put_text(&text, request->method);
-    bytes_put_u8(&text, '\n');
-    bytes_put(&text, path_size > 0 ? path : "/", path_size > 0 ? path_size : 1);
-    bytes_put_u8(&text, '\n');
-    bytes_put_text(&text, path[path_size] ? path + path_size + 1 : "");
-    bytes_put_u8(&text, '\n');
-    bytes_put(&text, headers->data, headers->size);
-    bytes_put_u8(&text, '\n');
-    bytes_put(&text, names->data, names->size);
-    bytes_put_u8(&text, '\n');
-    bytes_put_text(&text, body_digest);
-    const bool is_whole = !text.failed;
-    if (is_whole) {
-        object_name(text.data, text.size, ret_hex);
+    const int path_size = (int)strcspn(path, "?");
+    AUTO_FREE char *text = output_format(
+        "%s\n%.*s\n%s\n%.*s\n%.*s\n%s", request->method, path_size > 0 ? path_size : 1,
+        path_size > 0 ? path : "/", path[path_size] ? path + path_size + 1 : "", (int)headers->size,
+        (const char *)headers->data, (int)names->size, (const char *)names->data, body_digest);
+    if (text) {
+        object_name(text, strlen(text), ret_hex);
     }
-    return is_whole;
+    return text;
 }
 
 /* The signature of a request that has this digest. `date`: "20300102T030405Z"; `scope` starts with

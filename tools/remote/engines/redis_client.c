@@ -3,14 +3,12 @@
 
 #include <errno.h>
 #include <netdb.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "common/base/clock.h"
 #include "common/base/text.h"
 
 #define REDIS_PORT    6379

@@ -3,7 +3,6 @@
  * ends: a lookup that nobody answers takes the resolver's own time, 20 s as a rule. It is made in a
  * thread, which is left alone once time is over. */
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/files/names.h"
-
 void head_path(const char *program, const char *identity_hex, char ret_path[HEAD_PATH_SIZE])
 {
     snprintf(ret_path, HEAD_PATH_SIZE, HEAD_FOLDER "%s/%s", program,
@@ -15,25 +13,19 @@ void head_path(const char *program, const char *identity_hex, char ret_path[HEAD
 bool head_split_path(const char *path, char ret_program[NAMES_APP_SIZE],
                      char ret_identity[DIGEST_HEX_SIZE])
 {
-    const size_t folder = strlen(HEAD_FOLDER);
-    if (strncmp(path, HEAD_FOLDER, folder) != 0) {
+    char program[NAMES_APP_SIZE];
+    char identity[DIGEST_HEX_SIZE];
+    int length = 0;
+    _Static_assert(NAMES_APP_SIZE == 200 && DIGEST_HEX_SIZE == 33, "the widths below");
+    if (sscanf(path, HEAD_FOLDER "%199[^/]/%32[^/]%n", program, identity, &length) != 2 ||
+        path[length] || !names_is_app(program)) {
         return false;
     }
-    const char *program = path + folder;
-    const size_t length = strcspn(program, "/");
-    const char *identity = program + length + 1;
-    if (program[length] != '/' || length >= NAMES_APP_SIZE) {
-        return false;
-    }
-    char name[NAMES_APP_SIZE];
-    memcpy(name, program, length);
-    name[length] = '\0';
     const bool is_recipes = strcmp(identity, "recipes") == 0;
-    if (!names_is_app(name) || (!is_recipes && (strlen(identity) != DIGEST_HEX_SIZE - 1 ||
-                                                !names_is_hex(identity, DIGEST_HEX_SIZE - 1)))) {
+    if (!is_recipes && !names_is_hex(identity, DIGEST_HEX_SIZE - 1)) {
         return false;
     }
-    memcpy(ret_program, name, length + 1);
+    snprintf(ret_program, NAMES_APP_SIZE, "%s", program);
     snprintf(ret_identity, DIGEST_HEX_SIZE, "%s", is_recipes ? "" : identity);
     return true;
 }

@@ -149,17 +149,10 @@ struct minisign_secret_key {
     uint8_t key[64]; /* its second half is the public key */
 };
 
-/* Makes a key pair. Call sodium_init before this and every function here. */
-void minisign_generate(struct minisign_secret_key *ret_secret);
-
-struct minisign_public_key minisign_public_of(const struct minisign_secret_key *secret);
-
-/* A key's number as minisign shows it: 16 upper-case hex digits. */
-void minisign_format_id(const uint8_t id[MINISIGN_ID_SIZE], char ret_text[17]);
-
-/* The files' texts, appended. */
-void minisign_put_public(struct bytes *text, const struct minisign_public_key *key);
-void minisign_put_secret(struct bytes *text, const struct minisign_secret_key *key);
+/* Makes a key pair, and appends the texts of its two files; the caller overwrites the secret one
+ * when it is written. *ret_id is the number as minisign shows it: 16 upper-case hex digits.
+ * bytes.failed: out of memory. Call sodium_init before this and every function here. */
+void minisign_make_pair(struct bytes *secret_text, struct bytes *public_text, char ret_id[17]);
 
 /* The keys of one remote. */
 #define MINISIGN_KEYS 16

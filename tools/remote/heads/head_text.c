@@ -1,293 +1,237 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The text of a head. */
+/* The text of a head. One walk over the members, in the order in which they stand there, writes
+ * them or reads them, so that both agree. */
 #include "tools/remote/heads/head.h"
 
 #include <sodium.h>
-#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json.h"
-#include "common/files/names.h"
 
 #define HEAD_FORMAT 1
 #define HEAD_BASE64 sodium_base64_VARIANT_ORIGINAL
 
-/* Fields. What is written and read of a struct is one table, in the order of writing. */
-
-enum head_kind {
-    HEAD_TEXT,
-    HEAD_NAME, /* of an object or payload */
-    HEAD_HEX,  /* bytes */
-    HEAD_NUMBER32,
-    HEAD_NUMBER64,
-    HEAD_KNOWN64 /* left out where it is 0 */
+/* A walk changes a head only where it reads. */
+struct head_walk {
+    struct bytes *out; /* what is written; NULL: it reads */
+    struct json_reader in;
+    struct json_text key; /* of the member whose value is read next; data NULL: none yet */
+    bool is_closed;       /* the open object has no more members */
 };
 
-struct head_field {
-    const char *key;
-    enum head_kind kind;
-    size_t offset; /* in its struct */
-    size_t size;   /* of the member */
-};
-
-/* The members of one, in their order. */
-#define HEAD_FIELD(type, key, kind, member)                                                        \
-    key, kind, offsetof(struct type, member), sizeof((struct type *)0)->member
-
-static const struct head_field head_fields[] = {
-    {HEAD_FIELD(head, "program", HEAD_TEXT, program)},
-    {HEAD_FIELD(head, "serial", HEAD_NUMBER64, serial)},
-    {HEAD_FIELD(head, "made", HEAD_NUMBER64, made)},
-    {NULL, HEAD_TEXT, 0, 0},
-};
-
-static const struct head_field head_identity_fields[] = {
-    {HEAD_FIELD(head, "digest", HEAD_TEXT, identity_hex)},
-    {HEAD_FIELD(head, "vendor_id", HEAD_NUMBER32, identity.vendor_id)},
-    {HEAD_FIELD(head, "device_id", HEAD_NUMBER32, identity.device_id)},
-    {HEAD_FIELD(head, "api_version", HEAD_NUMBER32, identity.api_version)},
-    {HEAD_FIELD(head, "driver_version", HEAD_NUMBER32, identity.driver_version)},
-    {HEAD_FIELD(head, "driver_id", HEAD_NUMBER32, identity.driver_id)},
-    {HEAD_FIELD(head, "pointer_size", HEAD_NUMBER32, identity.pointer_size)},
-    {HEAD_FIELD(head, "conformance", HEAD_HEX, identity.conformance)},
-    {HEAD_FIELD(head, "cache_uuid", HEAD_HEX, identity.pipeline_cache_uuid)},
-    {HEAD_FIELD(head, "device", HEAD_TEXT, identity.device_name)},
-    {HEAD_FIELD(head, "driver", HEAD_TEXT, identity.driver_name)},
-    {HEAD_FIELD(head, "driver_info", HEAD_TEXT, identity.driver_info)},
-    {NULL, HEAD_TEXT, 0, 0},
-};
-
-static const struct head_field head_part_fields[] = {
-    {HEAD_FIELD(head_part, "object", HEAD_NAME, object)},
-    {HEAD_FIELD(head_part, "payload", HEAD_NAME, payload)},
-    {HEAD_FIELD(head_part, "bytes", HEAD_NUMBER64, bytes)},
-    {HEAD_FIELD(head_part, "unpacked", HEAD_NUMBER64, unpacked)},
-    {HEAD_FIELD(head_part, "made", HEAD_NUMBER64, made)},
-    {HEAD_FIELD(head_part, "compile_ms", HEAD_KNOWN64, compile_ms)},
-    {NULL, HEAD_TEXT, 0, 0},
-};
-
-/* Writing. */
-
-static void head_put_fields(struct bytes *text, const struct head_field *field, const void *from)
+/* Whether the next member is this one; in writing, whether it is to be there. */
+static bool head_has(struct head_walk *walk, const char *key, bool is_there)
 {
-    for (; field->key; field++) {
-        const char *member = (const char *)from + field->offset;
-        if (field->kind == HEAD_NUMBER32) {
-            json_put_number(text, field->key, *(const uint32_t *)(const void *)member);
-        } else if (field->kind == HEAD_NUMBER64 || field->kind == HEAD_KNOWN64) {
-            const uint64_t number = *(const uint64_t *)(const void *)member;
-            if (number > 0 || field->kind == HEAD_NUMBER64) {
-                json_put_number(text, field->key, number);
-            }
-        } else if (field->kind == HEAD_HEX) {
-            char hex[2 * VK_UUID_SIZE + 1];
-            json_put_string(text, field->key,
-                            sodium_bin2hex(hex, sizeof hex, (const uint8_t *)member, field->size));
-        } else {
-            json_put_string(text, field->key, member);
-        }
+    if (walk->out) {
+        return is_there;
+    }
+    if (!walk->key.data && !walk->is_closed) {
+        walk->is_closed = !json_read_member(&walk->in, &walk->key);
+    }
+    return walk->key.data && json_text_is(walk->key, key);
+}
+
+/* Goes on to the value of this member, which is the next; NULL: to an element. */
+static void head_enter(struct head_walk *walk, const char *key)
+{
+    walk->in.failed |= key && !head_has(walk, key, true);
+    walk->key = (struct json_text){0};
+}
+
+static void head_open(struct head_walk *walk, const char *key, char bracket)
+{
+    head_enter(walk, key);
+    if (walk->out) {
+        json_put_open(walk->out, key, bracket);
+    } else {
+        json_read_open(&walk->in, bracket);
     }
 }
 
-/* What not every part has. */
-static void head_put_extras(struct bytes *text, const struct head *head,
-                            const struct head_part *part)
+/* Ends an object, which has no member more; or an array, behind the last head_element. */
+static void head_close(struct head_walk *walk, char bracket)
 {
-    const uint8_t *frame = head_frame(head, part);
-    if (part->base[0]) {
-        json_put_string(text, "base", part->base);
+    if (walk->out) {
+        json_put_close(walk->out, bracket);
+    } else if (bracket == '}') {
+        head_has(walk, "", false);
+        walk->in.failed |= !walk->is_closed;
+        walk->is_closed = false;
     }
-    if (frame) {
+}
+
+/* Whether an array has an element of this index; in reading, counts it. */
+static bool head_element(struct head_walk *walk, size_t index, size_t most, size_t *count)
+{
+    if (!walk->out && json_read_element(&walk->in)) {
+        walk->in.failed |= index == most;
+        *count += index < most;
+    }
+    return index < *count;
+}
+
+static void head_number(struct head_walk *walk, const char *key, uint64_t *number)
+{
+    head_enter(walk, key);
+    if (walk->out) {
+        json_put_number(walk->out, key, *number);
+    } else {
+        *number = json_read_number(&walk->in);
+    }
+}
+
+static void head_number32(struct head_walk *walk, const char *key, uint32_t *number)
+{
+    uint64_t value = *number;
+    head_number(walk, key, &value);
+    if (!walk->out) {
+        walk->in.failed |= value > UINT32_MAX;
+        *number = (uint32_t)value;
+    }
+}
+
+static void head_text(struct head_walk *walk, const char *key, char *text, size_t capacity)
+{
+    head_enter(walk, key);
+    if (walk->out) {
+        json_put_string(walk->out, key, text);
+    } else {
+        walk->in.failed |= !json_value_text(json_read_any(&walk->in), text, capacity);
+    }
+}
+
+/* The name of an object or payload. */
+static void head_name(struct head_walk *walk, const char *key, char name[OBJECT_NAME_SIZE])
+{
+    head_text(walk, key, name, OBJECT_NAME_SIZE);
+    walk->in.failed |=
+        strlen(name) != OBJECT_NAME_SIZE - 1 || !names_is_hex(name, OBJECT_NAME_SIZE - 1);
+}
+
+static void head_hex(struct head_walk *walk, const char *key, uint8_t *data, size_t size)
+{
+    char hex[2 * VK_UUID_SIZE + 1];
+    size_t found = 0;
+    sodium_bin2hex(hex, sizeof hex, data, size);
+    head_text(walk, key, hex, sizeof hex);
+    if (!walk->out) {
+        walk->in.failed |=
+            sodium_hex2bin(data, size, hex, strlen(hex), NULL, &found, NULL) != 0 || found != size;
+    }
+}
+
+/* In reading, the frame is part->bytes long, which stands before it. */
+static void head_frame_text(struct head_walk *walk, struct head *head, struct head_part *part)
+{
+    head_enter(walk, "frame");
+    if (walk->out) {
         const size_t room = sodium_base64_encoded_len((size_t)part->bytes, HEAD_BASE64);
-        char *digits = malloc(room);
-        text->failed = text->failed || !digits;
+        AUTO_FREE char *digits = malloc(room);
+        walk->out->failed |= !digits;
         if (digits) {
-            json_put_string(
-                text, "frame",
-                sodium_bin2base64(digits, room, frame, (size_t)part->bytes, HEAD_BASE64));
+            sodium_bin2base64(digits, room, head_frame(head, part), (size_t)part->bytes,
+                              HEAD_BASE64);
+            json_put_string(walk->out, "frame", digits);
         }
-        free(digits);
+        return;
     }
+    size_t size = 0;
+    const size_t room = sizeof head->frames - head->frames_size;
+    const struct json_text text = json_read_string(&walk->in);
+    walk->in.failed |= sodium_base642bin(head->frames + head->frames_size, room, text.data,
+                                         text.size, NULL, &size, NULL, HEAD_BASE64) != 0 ||
+                       size != part->bytes;
+    part->frame = head->frames_size + 1;
+    head->frames_size += size;
 }
 
-static void head_put_parts(struct bytes *text, const char *key, const struct head *head,
-                           const struct head_part *parts, size_t count)
+static void head_walk_part(struct head_walk *walk, struct head *head, struct head_part *part)
 {
-    json_put_open(text, key, '[');
-    for (size_t i = 0; i < count; i++) {
-        json_put_open(text, NULL, '{');
-        head_put_fields(text, head_part_fields, &parts[i]);
-        head_put_extras(text, head, &parts[i]);
-        json_put_close(text, '}');
+    head_open(walk, NULL, '{');
+    head_name(walk, "object", part->object);
+    head_name(walk, "payload", part->payload);
+    head_number(walk, "bytes", &part->bytes);
+    head_number(walk, "unpacked", &part->unpacked);
+    head_number(walk, "made", &part->made);
+    if (head_has(walk, "compile_ms", part->compile_ms > 0)) {
+        head_number(walk, "compile_ms", &part->compile_ms);
     }
-    json_put_close(text, ']');
+    if (head_has(walk, "base", part->base[0])) {
+        head_name(walk, "base", part->base);
+    }
+    if (head_has(walk, "frame", part->frame)) {
+        head_frame_text(walk, head, part);
+    }
+    head_close(walk, '}');
+    walk->in.failed |= part->unpacked == 0 || part->unpacked > OBJECT_LIMIT || part->bytes == 0 ||
+                       part->bytes > object_frame_limit(part->unpacked);
+}
+
+static void head_walk_parts(struct head_walk *walk, const char *key, struct head *head,
+                            struct head_part *parts, size_t most, size_t *count)
+{
+    head_open(walk, key, '[');
+    for (size_t i = 0; head_element(walk, i, most, count); i++) {
+        head_walk_part(walk, head, &parts[i]);
+    }
+    head_close(walk, ']');
+}
+
+static void head_walk_identity(struct head_walk *walk, struct head *head)
+{
+    struct driver_identity *identity = &head->identity;
+    head_open(walk, "identity", '{');
+    head_text(walk, "digest", head->identity_hex, sizeof head->identity_hex);
+    head_number32(walk, "vendor_id", &identity->vendor_id);
+    head_number32(walk, "device_id", &identity->device_id);
+    head_number32(walk, "api_version", &identity->api_version);
+    head_number32(walk, "driver_version", &identity->driver_version);
+    head_number32(walk, "driver_id", &identity->driver_id);
+    head_number32(walk, "pointer_size", &identity->pointer_size);
+    head_hex(walk, "conformance", identity->conformance, sizeof identity->conformance);
+    head_hex(walk, "cache_uuid", identity->pipeline_cache_uuid,
+             sizeof identity->pipeline_cache_uuid);
+    head_text(walk, "device", identity->device_name, sizeof identity->device_name);
+    head_text(walk, "driver", identity->driver_name, sizeof identity->driver_name);
+    head_text(walk, "driver_info", identity->driver_info, sizeof identity->driver_info);
+    head_close(walk, '}');
+}
+
+static void head_walk_all(struct head_walk *walk, struct head *head)
+{
+    const bool is_blob = head->identity_hex[0];
+    uint64_t format = HEAD_FORMAT;
+    char kind[16]; /* read, the identity says it, and what is written of that is compared */
+    snprintf(kind, sizeof kind, "%s", is_blob ? "blob" : "recipes");
+    head_open(walk, NULL, '{');
+    head_number(walk, "format", &format);
+    head_text(walk, "kind", kind, sizeof kind);
+    head_text(walk, "program", head->program, sizeof head->program);
+    head_number(walk, "serial", &head->serial);
+    head_number(walk, "made", &head->made);
+    if (head_has(walk, "identity", is_blob)) {
+        head_walk_identity(walk, head);
+    }
+    head_walk_parts(walk, "parts", head, head->parts, HEAD_PARTS, &head->part_count);
+    if (head_has(walk, "bases", head->base_count > 0)) {
+        head_walk_parts(walk, "bases", head, head->bases, HEAD_BASES, &head->base_count);
+    }
+    head_open(walk, "blocked", '[');
+    for (size_t i = 0; head_element(walk, i, HEAD_BLOCKED, &head->blocked_count); i++) {
+        head_name(walk, NULL, head->blocked[i]);
+    }
+    head_close(walk, ']');
+    head_close(walk, '}');
+    walk->in.failed |= format != HEAD_FORMAT;
 }
 
 void head_encode(const struct head *head, struct bytes *text)
 {
-    json_put_open(text, NULL, '{');
-    json_put_number(text, "format", HEAD_FORMAT);
-    json_put_string(text, "kind", head->identity_hex[0] ? "blob" : "recipes");
-    head_put_fields(text, head_fields, head);
-    if (head->identity_hex[0]) {
-        json_put_open(text, "identity", '{');
-        head_put_fields(text, head_identity_fields, head);
-        json_put_close(text, '}');
-    }
-    head_put_parts(text, "parts", head, head->parts, head->part_count);
-    if (head->base_count > 0) {
-        head_put_parts(text, "bases", head, head->bases, head->base_count);
-    }
-    json_put_open(text, "blocked", '[');
-    for (size_t i = 0; i < head->blocked_count; i++) {
-        json_put_string(text, NULL, head->blocked[i]);
-    }
-    json_put_close(text, ']');
-    json_put_close(text, '}');
+    struct head_walk walk = {.out = text};
+    head_walk_all(&walk, (struct head *)(uintptr_t)head);
     bytes_put_u8(text, '\n');
-}
-
-/* Reading takes members in any order: the text is compared afterwards with what would be written.
- */
-
-static void head_read_text(struct json_reader *reader, char *ret_text, size_t capacity)
-{
-    if (!json_value_text(json_read_any(reader), ret_text, capacity)) {
-        reader->failed = true;
-    }
-}
-
-static void head_read_name(struct json_reader *reader, char ret_name[OBJECT_NAME_SIZE])
-{
-    head_read_text(reader, ret_name, OBJECT_NAME_SIZE);
-    reader->failed = reader->failed || strlen(ret_name) != OBJECT_NAME_SIZE - 1 ||
-                     !names_is_hex(ret_name, OBJECT_NAME_SIZE - 1);
-}
-
-static void head_read_hex(struct json_reader *reader, uint8_t *ret_data, size_t size)
-{
-    const struct json_text text = json_read_string(reader);
-    size_t found = 0;
-    reader->failed =
-        sodium_hex2bin(ret_data, size, text.data, text.size, NULL, &found, NULL) != 0 ||
-        found != size || reader->failed;
-}
-
-/* The value of the member `key`; an unknown one fails. */
-static void head_read_field(struct json_reader *reader, struct json_text key,
-                            const struct head_field *field, void *to)
-{
-    while (field->key && !json_text_is(key, field->key)) {
-        field++;
-    }
-    char *member = (char *)to + field->offset;
-    if (!field->key) {
-        reader->failed = true;
-    } else if (field->kind == HEAD_NUMBER32) {
-        const uint64_t number = json_read_number(reader);
-        reader->failed = reader->failed || number > UINT32_MAX;
-        *(uint32_t *)(void *)member = (uint32_t)number;
-    } else if (field->kind == HEAD_NUMBER64 || field->kind == HEAD_KNOWN64) {
-        *(uint64_t *)(void *)member = json_read_number(reader);
-    } else if (field->kind == HEAD_HEX) {
-        head_read_hex(reader, (uint8_t *)member, field->size);
-    } else if (field->kind == HEAD_NAME) {
-        head_read_name(reader, member);
-    } else {
-        head_read_text(reader, member, field->size);
-    }
-}
-
-static void head_read_object(struct json_reader *reader, const struct head_field *fields, void *to)
-{
-    struct json_text key;
-    json_read_open(reader, '{');
-    while (json_read_member(reader, &key)) {
-        head_read_field(reader, key, fields, to);
-    }
-}
-
-static void head_read_frame(struct json_reader *reader, struct head *head, struct head_part *part)
-{
-    size_t size = 0;
-    const struct json_text text = json_read_string(reader);
-    if (part->frame ||
-        sodium_base642bin(head->frames + head->frames_size, sizeof head->frames - head->frames_size,
-                          text.data, text.size, NULL, &size, NULL, HEAD_BASE64) != 0) {
-        reader->failed = true;
-        return;
-    }
-    part->frame = head->frames_size + 1;
-    head->frames_size += size;
-    reader->failed = reader->failed || size != part->bytes; /* which is read before */
-}
-
-static void head_read_part(struct json_reader *reader, struct head *head, struct head_part *part)
-{
-    struct json_text key;
-    json_read_open(reader, '{');
-    while (json_read_member(reader, &key)) {
-        if (json_text_is(key, "base")) {
-            head_read_name(reader, part->base);
-        } else if (json_text_is(key, "frame")) {
-            head_read_frame(reader, head, part);
-        } else {
-            head_read_field(reader, key, head_part_fields, part);
-        }
-    }
-    /* Once more: "bytes" may stand behind the frame, or twice. This frame is the last one. */
-    const bool fits = !part->frame || part->bytes == head->frames_size - (part->frame - 1);
-    reader->failed = reader->failed || !fits || part->unpacked == 0 ||
-                     part->unpacked > OBJECT_LIMIT || part->bytes == 0 ||
-                     part->bytes > object_frame_limit(part->unpacked);
-}
-
-static void head_read_parts(struct json_reader *reader, struct head *head, struct head_part *parts,
-                            size_t capacity, size_t *count)
-{
-    json_read_open(reader, '[');
-    while (json_read_element(reader)) {
-        if (*count < capacity) {
-            head_read_part(reader, head, &parts[(*count)++]);
-        } else {
-            reader->failed = true;
-        }
-    }
-}
-
-static void head_read_blocked(struct json_reader *reader, struct head *head)
-{
-    json_read_open(reader, '[');
-    while (json_read_element(reader)) {
-        if (head->blocked_count < HEAD_BLOCKED) {
-            head_read_name(reader, head->blocked[head->blocked_count++]);
-        } else {
-            reader->failed = true;
-        }
-    }
-}
-
-static void head_read_member(struct json_reader *reader, struct json_text key, struct head *head)
-{
-    if (json_text_is(key, "format")) {
-        const uint64_t format = json_read_number(reader);
-        reader->failed = reader->failed || format != HEAD_FORMAT;
-    } else if (json_text_is(key, "kind")) {
-        /* The identity says it, and what is written of that is compared. */
-        json_read_string(reader);
-    } else if (json_text_is(key, "identity")) {
-        head_read_object(reader, head_identity_fields, head);
-    } else if (json_text_is(key, "parts")) {
-        head_read_parts(reader, head, head->parts, HEAD_PARTS, &head->part_count);
-    } else if (json_text_is(key, "bases")) {
-        head_read_parts(reader, head, head->bases, HEAD_BASES, &head->base_count);
-    } else if (json_text_is(key, "blocked")) {
-        head_read_blocked(reader, head);
-    } else {
-        head_read_field(reader, key, head_fields, head);
-    }
 }
 
 /* Whether each part's base is listed, and each base is one and stands alone. */
@@ -314,22 +258,18 @@ static bool head_is_canonical(const struct head *head, const void *text, size_t 
 
 enum status head_parse(const void *text, size_t size, struct head *ret_head)
 {
+    struct head_walk walk = {.in = json_reader_over(text, size)};
     if (size > HEAD_LIMIT) {
         return STATUS_remote_bad_head;
     }
     memset(ret_head, 0, sizeof *ret_head);
-    struct json_reader reader = json_reader_over(text, size);
-    struct json_text key;
-    json_read_open(&reader, '{');
-    while (json_read_member(&reader, &key)) {
-        head_read_member(&reader, key, ret_head);
-    }
-    json_read_end(&reader);
+    head_walk_all(&walk, ret_head);
+    json_read_end(&walk.in);
     const bool has_names =
         names_is_app(ret_head->program) &&
         (!ret_head->identity_hex[0] || (strlen(ret_head->identity_hex) == DIGEST_HEX_SIZE - 1 &&
                                         names_is_hex(ret_head->identity_hex, DIGEST_HEX_SIZE - 1)));
-    return !reader.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
+    return !walk.in.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
                    ret_head->serial <= HEAD_SERIAL_LAST && head_is_canonical(ret_head, text, size)
                ? STATUS_ok
                : STATUS_remote_bad_head;

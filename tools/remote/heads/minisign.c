@@ -28,28 +28,6 @@
 /* Bytes of a key file at most. */
 #define MINISIGN_FILE_LIMIT 4096
 
-void minisign_generate(struct minisign_secret_key *ret_secret)
-{
-    uint8_t public_key[crypto_sign_PUBLICKEYBYTES];
-    randombytes_buf(ret_secret->id, sizeof ret_secret->id);
-    crypto_sign_keypair(public_key, ret_secret->key);
-}
-
-struct minisign_public_key minisign_public_of(const struct minisign_secret_key *secret)
-{
-    struct minisign_public_key key;
-    memcpy(key.id, secret->id, sizeof key.id);
-    memcpy(key.key, secret->key + 32, sizeof key.key);
-    return key;
-}
-
-void minisign_format_id(const uint8_t id[MINISIGN_ID_SIZE], char ret_text[17])
-{
-    for (int i = 0; i < MINISIGN_ID_SIZE; i++) {
-        snprintf(ret_text + 2 * i, 3, "%02X", id[MINISIGN_ID_SIZE - 1 - i]);
-    }
-}
-
 /* Lines. */
 
 static void minisign_put_base64(struct bytes *text, const uint8_t *data, size_t size)
@@ -112,19 +90,6 @@ static bool minisign_decode_key(const void *text, size_t size, uint8_t *ret_data
 
 /* Keys. */
 
-void minisign_put_public(struct bytes *text, const struct minisign_public_key *key)
-{
-    uint8_t data[MINISIGN_PUBLIC_SIZE] = {'E', 'd'};
-    char id[17];
-    minisign_format_id(key->id, id);
-    memcpy(data + 2, key->id, MINISIGN_ID_SIZE);
-    memcpy(data + 2 + MINISIGN_ID_SIZE, key->key, sizeof key->key);
-    bytes_put_text(text, MINISIGN_UNTRUSTED "minisign public key ");
-    bytes_put_text(text, id);
-    bytes_put_u8(text, '\n');
-    minisign_put_base64(text, data, sizeof data);
-}
-
 /* Where the parts of a secret key lie. */
 enum {
     MINISIGN_SECRET_KDF = 2,
@@ -143,15 +108,25 @@ static void minisign_checksum(const uint8_t *data, uint8_t ret_checksum[32])
     crypto_generichash_final(&state, ret_checksum, 32);
 }
 
-void minisign_put_secret(struct bytes *text, const struct minisign_secret_key *key)
+void minisign_make_pair(struct bytes *secret_text, struct bytes *public_text, char ret_id[17])
 {
-    uint8_t data[MINISIGN_SECRET_SIZE] = {'E', 'd', 0, 0, 'B', '2'};
-    memcpy(data + MINISIGN_SECRET_ID, key->id, MINISIGN_ID_SIZE);
-    memcpy(data + MINISIGN_SECRET_KEY, key->key, sizeof key->key);
-    minisign_checksum(data, data + MINISIGN_SECRET_CHECKSUM);
-    bytes_put_text(text, MINISIGN_UNTRUSTED "minisign secret key without a password\n");
-    minisign_put_base64(text, data, sizeof data);
-    sodium_memzero(data, sizeof data);
+    uint8_t secret_key[MINISIGN_SECRET_SIZE] = {'E', 'd', 0, 0, 'B', '2'};
+    uint8_t public_key[MINISIGN_PUBLIC_SIZE] = {'E', 'd'};
+    uint8_t *id = secret_key + MINISIGN_SECRET_ID;
+    randombytes_buf(id, MINISIGN_ID_SIZE);
+    memcpy(public_key + 2, id, MINISIGN_ID_SIZE);
+    crypto_sign_keypair(public_key + 2 + MINISIGN_ID_SIZE, secret_key + MINISIGN_SECRET_KEY);
+    minisign_checksum(secret_key, secret_key + MINISIGN_SECRET_CHECKSUM);
+    for (int i = 0; i < MINISIGN_ID_SIZE; i++) {
+        snprintf(ret_id + 2 * i, 3, "%02X", id[MINISIGN_ID_SIZE - 1 - i]);
+    }
+    bytes_put_text(secret_text, MINISIGN_UNTRUSTED "minisign secret key without a password\n");
+    minisign_put_base64(secret_text, secret_key, sizeof secret_key);
+    bytes_put_text(public_text, MINISIGN_UNTRUSTED "minisign public key ");
+    bytes_put_text(public_text, ret_id);
+    bytes_put_u8(public_text, '\n');
+    minisign_put_base64(public_text, public_key, sizeof public_key);
+    sodium_memzero(secret_key, sizeof secret_key);
 }
 
 /* Digests. */
@@ -320,9 +295,11 @@ static bool minisign_check_key(const char *path, enum status reason)
 
 static bool minisign_add_key(const char *path, struct minisign_keys *keys)
 {
-    const enum status reason = keys->count < MINISIGN_KEYS
-                                   ? minisign_read_public(path, &keys->trusted[keys->count])
-                                   : STATUS_remote_bad_key;
+    if (keys->count == MINISIGN_KEYS) {
+        output_message("'%s': no more than %d keys can be trusted", path, MINISIGN_KEYS);
+        return false;
+    }
+    const enum status reason = minisign_read_public(path, &keys->trusted[keys->count]);
     keys->count += reason == STATUS_ok;
     return minisign_check_key(path, reason);
 }
@@ -374,7 +351,9 @@ bool minisign_read_keys(const char *public_path, const char *secret_path,
             return false;
         }
         ret_keys->can_sign = true;
-        ret_keys->trusted[ret_keys->count++] = minisign_public_of(&ret_keys->secret);
+        struct minisign_public_key *own = &ret_keys->trusted[ret_keys->count++];
+        memcpy(own->id, ret_keys->secret.id, sizeof own->id);
+        memcpy(own->key, ret_keys->secret.key + 32, sizeof own->key);
     }
     return path ? minisign_add_key(path, ret_keys) : minisign_add_folder(ret_keys);
 }

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A cache of the remote that has killed the program is put away. */
 #include <inttypes.h>
-#include <stdio.h>
 
 #include "common/base/text.h"
-#include "common/blobs/identity_files.h"
-#include "common/files/file.h"
 #include "tools/remote/local.h"
 #include "tools/remote/run/run_remote.h"
 
@@ -55,17 +52,15 @@ static enum status death_put_away(struct session *session, const char *app,
 {
     const struct driver_identity *identity = &blob->envelope.identity;
     char time_text[TEXT_TIME_SIZE];
-    char text[2048];
     text_time(dead->loaded_at, time_text);
-    const int length =
-        snprintf(text, sizeof text,
-                 "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\nfrom: %s\n"
-                 "payload: %s\nbytes: %" PRIu64 "\nfirst death: %s, process %" PRIu32 " (%s)\n",
-                 identity->device_name, identity->driver_name, identity->driver_info,
-                 identity->driver_version, session->remote.name, blob->payload,
-                 blob->envelope.blob_size, time_text, dead->process, dead->program);
+    AUTO_FREE char *text = output_format(
+        "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\nfrom: %s\n"
+        "payload: %s\nbytes: %" PRIu64 "\nfirst death: %s, process %" PRIu32 " (%s)\n",
+        identity->device_name, identity->driver_name, identity->driver_info,
+        identity->driver_version, session->remote.name, blob->payload, blob->envelope.blob_size,
+        time_text, dead->process, dead->program);
     AUTO(bytes_free) struct bytes note = {0};
-    bytes_put(&note, text, (size_t)length < sizeof text ? (size_t)length : sizeof text - 1);
+    bytes_put_text(&note, text ? text : "");
     trial_put_note(trial, &note);
     return local_put_away(session->root, app, blob, folder, &note);
 }
@@ -88,9 +83,8 @@ static void death_judge_identity(struct session *session, const char *app, int f
     state_taken(&remote->state, path, &taken);
     for (size_t i = 0; i <= files.count; i++) {
         AUTO(local_blob_free) struct local_blob blob = {0};
-        const enum status read =
-            i < files.count ? local_read_part(folder_fd, identity_hex, files.names[i], &blob)
-                            : local_read(session->root, app, identity_hex, &blob);
+        const char *name = i < files.count ? files.names[i] : NULL;
+        const enum status read = local_read_part(folder_fd, identity_hex, name, &blob);
         AUTO(trial_free) struct trial trial = {.kept = ""};
         const bool on_trial =
             read == STATUS_ok &&

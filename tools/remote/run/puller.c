@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/files/file.h"
 #include "tools/cli/inventory.h"
 
 /* Shortest wait for the process once the program has ended, and the one where somebody wants the
@@ -35,16 +33,15 @@ static bool puller_prepare(struct puller_work *work, struct file_owned *ret_serv
     work->state =
         mmap(NULL, sizeof *work->state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     const bool has_pipe = work->state != MAP_FAILED && pipe2(ret_ends, O_CLOEXEC) == 0;
-    const bool serves = has_pipe && asked_serve(work->folder_fd, ret_served);
-    if (!serves) {
-        output_message("nothing is pulled: %s", strerror(errno));
-        io_close(has_pipe ? ret_ends[0] : -1);
-        io_close(has_pipe ? ret_ends[1] : -1);
-        close(work->folder_fd);
-    } else {
+    if (has_pipe && asked_serve(work->folder_fd, ret_served)) {
         unique_format(ret_served->number, work->token);
+        return true;
     }
-    return serves;
+    output_message("nothing is pulled: %s", strerror(errno));
+    io_close(has_pipe ? ret_ends[0] : -1);
+    io_close(has_pipe ? ret_ends[1] : -1);
+    close(work->folder_fd);
+    return false;
 }
 
 /* Descriptors of ours are below this, and those that a caller hands on as a rule. */
@@ -82,11 +79,10 @@ static void puller_tell_program(const struct puller_work *work)
 {
     const struct run_remote *run = work->run;
     const uint64_t wait_ms = (puller_ns(run->wait_ms) + puller_ns(run->lease_wait_ms)) / CLOCK_MS;
-    char *variable;
-    if (asprintf(&variable, "%" PRIu64 ":%s:%s/%s", wait_ms, work->token, run->root, run->app) >=
-        0) {
+    AUTO_FREE char *variable =
+        output_format("%" PRIu64 ":%s:%s/%s", wait_ms, work->token, run->root, run->app);
+    if (variable) {
         setenv(ASKED_VARIABLE, variable, 1);
-        free(variable);
     }
 }
 
@@ -121,14 +117,13 @@ void puller_start(const struct run_remote *run, struct puller *ret_puller)
         return;
     }
     puller_tell_program(&work);
-    ret_puller->process = child;
-    ret_puller->end_fd = ends[1];
-    ret_puller->folder_fd = work.folder_fd;
-    ret_puller->state = work.state;
-    ret_puller->end_ns = puller_ns(run->wait_ms);
-    if (ret_puller->end_ns < PULLER_END_MS * CLOCK_MS) {
-        ret_puller->end_ns = PULLER_END_MS * CLOCK_MS;
-    }
+    *ret_puller = (struct puller){
+        .process = child,
+        .end_fd = ends[1],
+        .folder_fd = work.folder_fd,
+        .state = work.state,
+        .end_ns = puller_ns(run->wait_ms > PULLER_END_MS ? run->wait_ms : PULLER_END_MS),
+    };
 }
 
 void puller_forget(const struct puller *puller, bool is_left)

@@ -11,9 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/files/file.h"
 #include "common/files/names.h"
-#include "tools/remote/session.h"
 
 /* Poll interval of a puller that waits for another's lease, milliseconds. */
 #define PULLER_LEASE_POLL_MS 250

@@ -10,10 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/base/clock.h"
-#include "common/files/file.h"
-#include "tools/remote/session.h"
-
 /* Longest push at the end, and wait for its first answer: of a remote that has failed a pull of
  * this run, and of another; where somebody has ended the program, the least, and how long before
  * its end that may have been, milliseconds. */
@@ -189,14 +185,6 @@ static void run_end_here(const struct run_remote *run, const struct run_end *end
     }
 }
 
-/* A signal that came since then has had its effect: the end is the program's. */
-static void run_drop_signals(const sigset_t *signals)
-{
-    const struct timespec now = {0};
-    while (sigtimedwait(signals, NULL, &now) > 0) {
-    }
-}
-
 /* As the program did, without a second core file. */
 static void run_die_of(int signal, const sigset_t *mask)
 {
@@ -258,7 +246,9 @@ int run_remote_program(struct run_remote *run, char **command, int (*execute)(ch
         run_end_here(run, &end, &stops, &puller);
     }
     (void)!waitpid(-1, NULL, WNOHANG); /* the puller, if it is gone by now */
-    run_drop_signals(&signals);
+    /* A signal that came since then has had its effect: the end is the program's. */
+    while (sigtimedwait(&signals, NULL, &(struct timespec){0}) > 0) {
+    }
     if (WIFSIGNALED(end.status)) {
         run_die_of(WTERMSIG(end.status), &before);
         return 128 + WTERMSIG(end.status);

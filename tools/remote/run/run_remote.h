@@ -21,8 +21,8 @@
 
 /* The remote of a `warmpipe run`, which each of its processes opens for itself. */
 struct run_remote {
-    struct remote_options remote; /* verb "run"; secret_key NULL: nothing is pushed; what this key
-                                     has signed is trusted */
+    struct remote_options remote; /* secret_key NULL: nothing is pushed; what this key has signed is
+                                     trusted */
     const char *app;              /* the program's folder */
     const char *root;             /* of the caches */
     uint64_t wait_ms;             /* the longest wait of the program for a pull */

@@ -51,16 +51,6 @@ static void remote_show_check(struct session *session, struct output *output, co
     session->remote.failed = session->remote.failed || reason != STATUS_ok;
 }
 
-static bool remote_check_reach(struct session *session, struct output *output)
-{
-    char text[64];
-    uint64_t took_ns;
-    const enum status reason = remote_reach(&session->remote, &took_ns);
-    snprintf(text, sizeof text, "answers in %.1f ms", (double)took_ns / (double)CLOCK_MS);
-    remote_show_check(session, output, "reach", reason, text, NULL);
-    return reason == STATUS_ok;
-}
-
 static bool remote_count_head(const char *path, void *user)
 {
     char program[NAMES_APP_SIZE];
@@ -77,10 +67,14 @@ static int remote_check(struct session *session, const struct arguments *argumen
     struct remote *remote = &session->remote;
     struct engine *engine = remote->engine;
     char text[128];
+    uint64_t took_ns;
     output_open(output, "findings", OUTPUT_LIST);
-    if (remote_check_reach(session, output)) {
+    enum status reason = remote_reach(remote, &took_ns);
+    snprintf(text, sizeof text, "answers in %.1f ms", (double)took_ns / (double)CLOCK_MS);
+    remote_show_check(session, output, "reach", reason, text, NULL);
+    if (reason == STATUS_ok) {
         size_t count = 0;
-        enum status reason = engine_list(engine, HEAD_FOLDER, SIZE_MAX, remote_count_head, &count);
+        reason = engine_list(engine, HEAD_FOLDER, SIZE_MAX, remote_count_head, &count);
         if (reason == STATUS_remote_unsupported) {
             snprintf(text, sizeof text, "the server cannot: name programs by --app");
         } else {
@@ -177,13 +171,9 @@ static int remote_show_heads(struct session *session, const struct arguments *ar
     }
     output_open(output, "heads", in_full ? OUTPUT_LIST : OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !session->remote.gone; i++) {
-        char program[NAMES_APP_SIZE];
-        char identity[DIGEST_HEX_SIZE];
         struct head head = {.part_count = 0};
         AUTO(engine_value_free) struct engine_value value = {0};
-        head_split_path(heads.paths[i], program, identity);
-        const enum status reason =
-            remote_get_head(&session->remote, program, identity, &head, &value);
+        const enum status reason = remote_get_head(&session->remote, heads.paths[i], &head, &value);
         if (reason == STATUS_no_file) {
             continue;
         }
@@ -207,6 +197,7 @@ static int remote_remove(struct session *session, const struct arguments *argume
                          struct output *output)
 {
     struct remote *remote = &session->remote;
+    struct engine *engine = remote->engine;
     const bool dry_run = options_value(arguments, "dry-run");
     AUTO(session_heads_free) struct session_heads heads = {0};
     if (arguments->repeated_count == 0) {
@@ -218,9 +209,11 @@ static int remote_remove(struct session *session, const struct arguments *argume
     }
     output_open(output, "removed", OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !remote->gone; i++) {
-        const enum status reason =
-            dry_run ? STATUS_ok
-                    : remote->engine->operations->remove(remote->engine, heads.paths[i]);
+        /* Of a server that cannot list, some of the paths are guesses. */
+        AUTO(engine_value_free) struct engine_value value = {0};
+        const enum status reason = dry_run
+                                       ? engine->operations->get(engine, heads.paths[i], 0, &value)
+                                       : engine->operations->remove(engine, heads.paths[i]);
         if (reason == STATUS_ok) {
             output_open(output, NULL, OUTPUT_ROW);
             output_text(output, "head", heads.paths[i]);
@@ -281,21 +274,15 @@ static int remote_keygen(const char *folder, bool json)
         output_message("cannot make '%s': %s", folder, strerror(errno));
         return EXIT_USAGE;
     }
-    struct minisign_secret_key secret;
     AUTO(bytes_free) struct bytes secret_text = {0};
     AUTO(bytes_free) struct bytes public_text = {0};
-    minisign_generate(&secret);
-    const struct minisign_public_key public_key = minisign_public_of(&secret);
-    minisign_put_secret(&secret_text, &secret);
-    minisign_put_public(&public_text, &public_key);
-    minisign_format_id(public_key.id, id);
+    minisign_make_pair(&secret_text, &public_text, id);
     const bool has_secret = !secret_text.failed && !public_text.failed &&
                             remote_write_key(secret_path, 0600, &secret_text);
     const bool written = has_secret && remote_write_key(public_path, 0644, &public_text);
     if (has_secret && !written) {
         unlink(secret_path); /* beside another's public key it would be taken for its half */
     }
-    sodium_memzero(&secret, sizeof secret);
     sodium_memzero(secret_text.data, secret_text.size);
     if (!written) {
         return EXIT_USAGE;

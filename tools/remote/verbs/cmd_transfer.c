@@ -8,8 +8,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "tools/cli/inventory.h"
-#include "tools/remote/remote.h"
 #include "tools/remote/session.h"
 
 /* What all three verbs take, what push and sync take, and what pull and sync do. */

@@ -68,9 +68,12 @@ static int gc_compare(const void *left, const void *right)
     return strcmp(left, right);
 }
 
+/* Sorts them, each once: Redis may list a key more often. */
 static void gc_sort(struct gc_objects *objects)
 {
     array_sort(objects->items, objects->count, sizeof *objects->items, gc_compare);
+    objects->count =
+        array_unique(objects->items, objects->count, sizeof *objects->items, gc_compare);
 }
 
 static const struct gc_object *gc_find(const struct gc_objects *objects, const char *name)
@@ -263,6 +266,7 @@ int gc_collect(struct session *session, uint64_t grace_ms, bool dry_run, struct 
     int status = EXIT_FINDING;
     const enum status reason =
         engine_list(remote->engine, OBJECT_FOLDER, GC_OBJECTS_MAX, gc_visit_object, &gc.objects);
+    gc_sort(&gc.objects);
     if (reason != STATUS_ok) {
         remote_complain(remote, OBJECT_FOLDER, reason);
     } else if (!gc.objects.failed && gc_read_heads(&gc) && gc_read_notes(remote, &gc.notes)) {
