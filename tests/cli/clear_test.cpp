@@ -53,6 +53,23 @@ TEST_F(Clear, RemovesAllThatIsOurs)
     EXPECT_EQ(names_in(root), std::vector<std::string>{".limits.txt"});
 }
 
+TEST_F(Clear, NeitherItNorTheOtherVerbsThatChangeCachesWriteWhereNothingMayBe)
+{
+    put("app", cache, cache_file());
+    put("app", "program.json", "{\"format\":1}\n");
+    const Environment settings = {{"WARMPIPE_DIR", root}, {"WARMPIPE_READONLY", "1"}};
+    for (const std::vector<std::string> &arguments :
+         {std::vector<std::string>{"clear", "--yes"}, {"prune"}, {"stats", "--zero"}}) {
+        const ToolResult result = run_tool(arguments, settings);
+        EXPECT_EQ(result.exit_status, 2) << arguments[0];
+        EXPECT_TRUE(contains(result.err, "(read_only)")) << arguments[0] << ": " << result.err;
+        EXPECT_EQ(names_in(root + "/app").size(), 2u) << arguments[0];
+    }
+    EXPECT_EQ(run_tool({"clear", "--dry-run"}, settings).exit_status, 0);
+    EXPECT_EQ(run_tool({"prune", "--dry-run"}, settings).exit_status, 0);
+    EXPECT_EQ(run_tool({"stats"}, settings).exit_status, 0);
+}
+
 // A folder that the user has named may be a volume; the usual one the layer has made.
 TEST_F(Clear, RemovesTheUsualFolderToo)
 {

@@ -194,9 +194,13 @@ static void stats_show(struct output *output, const struct stats *stats, bool js
 static int stats_programs(const struct arguments *arguments, const char *root,
                           const struct inventory_apps *apps)
 {
+    const bool zero = options_value(arguments, "zero");
+    if (zero && inventory_is_read_only()) {
+        return EXIT_USAGE;
+    }
     struct stats stats = {.programs = calloc(apps->count + 1, sizeof *stats.programs)};
     for (size_t i = 0; stats.programs && i < apps->count; i++) {
-        stats_read_program(&stats, root, apps->list[i].name, options_value(arguments, "zero"));
+        stats_read_program(&stats, root, apps->list[i].name, zero);
     }
     struct output output;
     output_begin(&output, arguments->json);

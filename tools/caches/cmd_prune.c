@@ -133,7 +133,8 @@ static int prune_programs(const struct arguments *arguments, const char *root,
                           const struct inventory_apps *apps)
 {
     struct pruning pruning = {.root = root, .dry_run = options_value(arguments, "dry-run")};
-    if (!prune_parse_limits(arguments, &pruning.limits)) {
+    if (!prune_parse_limits(arguments, &pruning.limits) ||
+        (!pruning.dry_run && inventory_is_read_only())) {
         return EXIT_USAGE;
     }
     output_begin(&pruning.output, arguments->json);
@@ -252,14 +253,15 @@ static bool clear_confirm(const char *root, const struct inventory_apps *apps)
 static int clear_programs(const struct arguments *arguments, const char *root,
                           const struct inventory_apps *apps)
 {
-    if (!options_value(arguments, "yes") && !options_value(arguments, "dry-run") &&
-        apps->count > 0 && !clear_confirm(root, apps)) {
+    const bool dry_run = options_value(arguments, "dry-run");
+    if (!dry_run && (inventory_is_read_only() || (!options_value(arguments, "yes") &&
+                                                  apps->count > 0 && !clear_confirm(root, apps)))) {
         return EXIT_USAGE;
     }
     struct clearing clearing = {
         .root = root,
         .root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
-        .dry_run = options_value(arguments, "dry-run"),
+        .dry_run = dry_run,
     };
     progress_begin("clear", "removing"); /* not before the question */
     output_begin(&clearing.output, arguments->json);
