@@ -203,6 +203,17 @@ TEST(General, TwoDashesEndTheOptions)
         << result.err;
 }
 
+// Nor does a value that looks like an option end them, or ask for a document.
+TEST(General, ValuesAreNoOptions)
+{
+    EXPECT_TRUE(
+        contains(run_tool({"inspect", "--spirv", "--", "--json", "none"}).out, "\"error\""));
+    EXPECT_TRUE(contains(run_tool({"inspect", "--spirv=1", "--json", "none"}).out, "\"error\""));
+    EXPECT_TRUE(contains(run_tool({"inspect", "--bogus", "--json"}).out, "\"error\""));
+    EXPECT_EQ(run_tool({"inspect", "--spirv", "--json", "none"}).out, "");
+    EXPECT_EQ(run_tool({"inspect", "--spirv", "--json"}).out, "");
+}
+
 TEST(General, AClosedPipeChangesNothingButTheOutput)
 {
     TemporaryFolder folder;

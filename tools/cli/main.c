@@ -107,20 +107,6 @@ static bool main_is_help(const char *word)
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
 }
 
-/* Whether the verb has an option --json, and it is among the words before a "--". */
-static bool main_wants_json(const struct verb *verb, char **words)
-{
-    bool wanted = false;
-    const struct option_spec *option = verb->options;
-    while (option->name && strcmp(option->name, "json") != 0) {
-        option++;
-    }
-    for (; option->name && *words && strcmp(*words, "--") != 0; words++) {
-        wanted |= strcmp(*words, "--json") == 0;
-    }
-    return wanted;
-}
-
 static int main_run_verb(const struct verb *verb, char **words)
 {
     struct arguments arguments;
@@ -187,7 +173,7 @@ int main(int argc, char **argv)
     if (!verb) {
         return main_tell_unknown(word);
     }
-    const bool wants_json = main_wants_json(verb, argv + 2); /* parsing moves the words */
+    const bool wants_json = options_want_json(verb, argv + 2); /* parsing moves the words */
     const int status = main_run_verb(verb, argv + 2);
     if (status == EXIT_USAGE && wants_json) {
         output_failure();

@@ -98,6 +98,17 @@ static bool options_is_meant(const struct option_spec *option, const char *word,
     return length - 2 == strlen(option->name) && memcmp(word + 2, option->name, length - 2) == 0;
 }
 
+/* The verb's option of this name or letter; its name is NULL: there is none. */
+static const struct option_spec *options_find(const struct verb *verb, const char *word,
+                                              size_t length)
+{
+    const struct option_spec *option = verb->options;
+    while (option->name && !options_is_meant(option, word, length)) {
+        option++;
+    }
+    return option;
+}
+
 /* One option and, if it takes one, its argument: *word is moved to the last word that was used. */
 static bool options_parse_one(const struct verb *verb, char ***word, struct arguments *arguments,
                               bool *ret_help)
@@ -108,13 +119,10 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
         *ret_help = true;
         return true;
     }
-    int found = 0;
-    while (verb->options[found].name && !options_is_meant(&verb->options[found], text, length)) {
-        found++;
+    const struct option_spec *option = options_find(verb, text, length);
+    if (!option->name && options_is_meant(&verbose_option, text, length)) {
+        option = &verbose_option;
     }
-    const bool is_verbose = options_is_meant(&verbose_option, text, length);
-    const struct option_spec *option =
-        verb->options[found].name || !is_verbose ? &verb->options[found] : &verbose_option;
     if (!option->name) {
         options_tell_unknown(verb, text, length);
         return false;
@@ -135,7 +143,7 @@ static bool options_parse_one(const struct verb *verb, char ***word, struct argu
     if (option == &verbose_option) {
         return true;
     }
-    arguments->values[found] = option->argument ? value : "";
+    arguments->values[option - verb->options] = option->argument ? value : "";
     if (verb->repeated && strcmp(option->name, verb->repeated) == 0) {
         if (arguments->repeated_count == VERB_REPEAT_LIMIT) {
             output_message("option '--%s' is given more than %d times", option->name,
@@ -199,6 +207,22 @@ bool options_parse(const struct verb *verb, char **words, struct arguments *ret_
     *ret_arguments = arguments;
     *ret_help = false;
     return true;
+}
+
+bool options_want_json(const struct verb *verb, char *const *words)
+{
+    bool wanted = false;
+    for (; *words && strcmp(*words, "--") != 0; words++) {
+        const size_t length = strcspn(*words, "=");
+        const bool is_option = (*words)[0] == '-' && (*words)[1];
+        const struct option_spec *option = is_option ? options_find(verb, *words, length) : NULL;
+        if (option && option->name && strcmp(*words, "--json") == 0) {
+            wanted = true;
+        } else if (option && option->name && option->argument && !(*words)[length] && words[1]) {
+            words++; /* its value */
+        }
+    }
+    return wanted;
 }
 
 /* "-n --name ARGUMENT", as --help shows it; gives its length. */

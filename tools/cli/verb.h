@@ -91,6 +91,10 @@ VERBS(VERB_DECLARATION)
 bool options_parse(const struct verb *verb, char **words, struct arguments *ret_arguments,
                    bool *ret_help);
 
+/* Whether --json is among these words, in whatever order, also where options_parse refuses them:
+ * not as the value of another option, nor behind "--". False for a verb that has no such option. */
+bool options_want_json(const struct verb *verb, char *const *words);
+
 /* The value of the option of this name, a flag's is "". NULL: it was not given, or the verb has
  * none of the name. */
 const char *options_value(const struct arguments *arguments, const char *name);
