@@ -117,6 +117,7 @@ void output_table_put(const struct output_table *table, size_t width, struct byt
     }
     AUTO_FREE size_t *widths = calloc(table->columns, sizeof *widths);
     if (!widths) {
+        out->failed = true;
         return;
     }
     if (output_table_measure(table, widths) > width && width > 0) {
