@@ -268,4 +268,17 @@ TEST_F(RecipeFiles, CodeThatIsNoSpirvIsAFindingInJsonToo)
     EXPECT_EQ("warmpipe: " + std::string(report(words, 1)["error"]) + "\n", result.err);
 }
 
+// It shows what could be read, and says in the document that this is not all.
+TEST_F(RecipeFiles, AFormThatEndsEarlyIsAFindingInJsonToo)
+{
+    SamplePipeline sample = a;
+    sample.form.pop_back();
+    write(sample);
+    const std::vector<std::string> words = {"inspect", "--pipeline", hex(sample.form),
+                                            segments().at(0)};
+    const std::string error = report(words, 1).value("error", "");
+    EXPECT_EQ(error, "inspect: the form " + hex(sample.form) + " is malformed");
+    EXPECT_EQ(tool(words).err, "warmpipe: " + error + "\n");
+}
+
 } // namespace

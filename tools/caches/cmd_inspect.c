@@ -360,6 +360,7 @@ static int inspect_show_pipeline(const struct recipe_segment *segment, const cha
     }
     if (!whole) {
         output_message("the form %s is malformed", pipeline);
+        output_note_error();
     }
     return output_end(&output, whole ? EXIT_CLEAN : EXIT_FINDING);
 }
