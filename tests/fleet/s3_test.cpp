@@ -210,6 +210,16 @@ TEST_F(S3Remote, CredentialsComeFromTheSharedFile)
                "[other]\naws_access_key_id = X\naws_secret_access_key = Y\n\n[mine] # here\n"
                "aws_access_key_id = AKIATEST\naws_secret_access_key=secret/of+tests\n");
     EXPECT_EQ(pull(first).exit_status, 1) << "there is no default";
+    // Nor has a profile the keys of another whose name only begins like its own.
+    write_file(first.folder.path + "/.aws/long", "[" + std::string(300, 'x') +
+                                                     "]\naws_access_key_id = AKIATEST\n" +
+                                                     "aws_secret_access_key=secret/of+tests\n");
+    first.more["AWS_SHARED_CREDENTIALS_FILE"] = first.folder.path + "/.aws/long";
+    first.more["AWS_PROFILE"] = std::string(299, 'x') + "y";
+    EXPECT_EQ(pull(first).exit_status, 1);
+    first.more["AWS_PROFILE"] = std::string(300, 'x');
+    EXPECT_EQ(pull(first).exit_status, 0);
+    first.more.erase("AWS_SHARED_CREDENTIALS_FILE");
     first.more["AWS_PROFILE"] = "mine";
     const int before = refused();
     EXPECT_EQ(pull(first).exit_status, 0);

@@ -81,11 +81,10 @@ static bool credentials_take_file(struct http_credentials *credentials)
     const char *profile = options_variable("AWS_PROFILE", NULL);
     const char *home = getenv("HOME");
     char own_path[URL_SIZE];
-    char section[256];
     uint8_t *data;
     size_t size;
     snprintf(own_path, sizeof own_path, "%s/.aws/credentials", home ? home : "");
-    snprintf(section, sizeof section, "[%s]", profile ? profile : "default");
+    profile = profile ? profile : "default";
     if (file_read_any(path ? path : own_path, CREDENTIALS_LIMIT, &data, &size) != STATUS_ok) {
         return false;
     }
@@ -99,7 +98,8 @@ static bool credentials_take_file(struct http_credentials *credentials)
             line[length] = '\0';
             line[strcspn(line, "\r")] = '\0';
             if (line[0] == '[') {
-                is_ours = strncmp(line, section, strlen(section)) == 0; /* a comment may follow */
+                const size_t name = strlen(profile); /* a comment may follow */
+                is_ours = strncmp(line + 1, profile, name) == 0 && line[1 + name] == ']';
             } else if (is_ours) {
                 credentials_take_line(credentials, line);
             }
