@@ -231,6 +231,12 @@ TEST_F(SignedHead, NoneFollowsTheLastSerial)
         const ToolResult result = push(other);
         EXPECT_EQ(result.exit_status, 1) << serial;
         EXPECT_TRUE(contains(result.err, "(remote_bad_head)")) << result.err;
+        // Nothing is shown of a head that is none.
+        if (serial > uint64_t(INT64_MAX)) {
+            const json row = json::parse(result.out)["results"][0];
+            EXPECT_EQ(row["serial"], 0) << result.out;
+            EXPECT_EQ(row["device"], "") << result.out;
+        }
         EXPECT_EQ(read_file(head_file()), before);
     }
     EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});

@@ -95,7 +95,7 @@ bool head_split_path(const char *path, char ret_program[NAMES_APP_SIZE],
 void head_encode(const struct head *head, struct bytes *text);
 
 /* Parses a head. remote_bad_head: it is not exactly what head_encode writes, with numbers within
- * their limits. */
+ * their limits; the head then is empty. */
 enum status head_parse(const void *text, size_t size, struct head *ret_head);
 
 /* Where the object of a part lies, below OBJECT_FOLDER. */

@@ -259,18 +259,20 @@ static bool head_is_canonical(const struct head *head, const void *text, size_t 
 enum status head_parse(const void *text, size_t size, struct head *ret_head)
 {
     struct head_walk walk = {.in = json_reader_over(text, size)};
+    memset(ret_head, 0, sizeof *ret_head);
     if (size > HEAD_LIMIT) {
         return STATUS_remote_bad_head;
     }
-    memset(ret_head, 0, sizeof *ret_head);
     head_walk_all(&walk, ret_head);
     json_read_end(&walk.in);
     const bool has_names =
         names_is_app(ret_head->program) &&
         (!ret_head->identity_hex[0] || (strlen(ret_head->identity_hex) == DIGEST_HEX_SIZE - 1 &&
                                         names_is_hex(ret_head->identity_hex, DIGEST_HEX_SIZE - 1)));
-    return !walk.in.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
-                   ret_head->serial <= HEAD_SERIAL_LAST && head_is_canonical(ret_head, text, size)
-               ? STATUS_ok
-               : STATUS_remote_bad_head;
+    if (!walk.in.failed && has_names && head_has_bases(ret_head) && ret_head->serial > 0 &&
+        ret_head->serial <= HEAD_SERIAL_LAST && head_is_canonical(ret_head, text, size)) {
+        return STATUS_ok;
+    }
+    memset(ret_head, 0, sizeof *ret_head); /* a part of it would be shown as the head's */
+    return STATUS_remote_bad_head;
 }
