@@ -24,6 +24,46 @@ TEST_F(HttpRemote, APartOfAListingIsNone)
         << result.err;
 }
 
+// What a listing names is there: it is not asked for one by one, which not all servers allow.
+TEST_F(HttpRemote, ADryRunBelievesTheListing)
+{
+    auto place = file_place();
+    machine.run(2);
+    ASSERT_EQ(push_from(machine, place->url).exit_status, 0);
+    ScriptedServer server([&](const std::string &request) {
+        return request.rfind("HEAD", 0) == 0 ? http_answer("405 Method Not Allowed", "")
+                                             : serve_folder(place->data, request);
+    });
+    const ToolResult result = machine.tool(
+        {"remote", "rm", "--dry-run", "--json", "--app", "demo", "--remote", server.url()});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_EQ(json::parse(result.out)["removed"].size(), 1u) << result.out;
+}
+
+// A listing that ends in a folder that cannot be listed: what it had named is guessed as well.
+TEST_F(HttpRemote, AGuessThatWasListedCountsOnce)
+{
+    auto place = file_place();
+    machine.run(2);
+    ASSERT_EQ(push_from(machine, place->url, {"--recipes"}).exit_status, 0);
+    const std::string before = "<D:response><D:href>/v1/head/";
+    const std::string after = "</D:href></D:response>";
+    ScriptedServer server([&](const std::string &request) {
+        const bool is_top = contains(request, "PROPFIND /v1/head/ ");
+        const bool is_demo = contains(request, "PROPFIND /v1/head/demo/ ");
+        const std::string listed = is_top ? before + "demo/" + after + before + "other/" + after
+                                          : before + "demo/recipes" + after;
+        return is_top || is_demo                   ? http_answer("207 Multi-Status",
+                                                                 "<D:multistatus>" + listed + "</D:multistatus>")
+               : request.rfind("PROPFIND", 0) == 0 ? http_answer("405 Method Not Allowed", "")
+                                                   : serve_folder(place->data, request);
+    });
+    const ToolResult result = machine.tool({"remote", "ls", "--json", "--app", "demo", "--remote",
+                                            server.url(), "--public-key", keys.open});
+    EXPECT_TRUE(contains(result.err, "cannot list")) << result.err;
+    EXPECT_EQ(json::parse(result.out)["heads"].size(), 2u) << result.out;
+}
+
 // A push, whose own look at what it refers to is over, names an object while others are removed.
 TEST_F(HttpRemote, AHeadThatComesDuringACollectionCounts)
 {

@@ -216,6 +216,7 @@ static bool session_visit_head(const char *path, void *user)
 /* The paths that are known without a listing. */
 static void session_guess_heads(struct session *session, struct session_heads *heads)
 {
+    heads->are_guesses = true;
     vulkan_devices_list(&session->devices);
     for (size_t i = 0; i < session->apps.count; i++) {
         const char *app = session->apps.list[i].name;
@@ -253,7 +254,7 @@ enum status session_find_heads(struct session *session, const struct arguments *
                        "looked for",
                        remote->name);
         session_guess_heads(session, ret_heads);
-        return STATUS_ok;
+        reason = ret_heads->failed ? STATUS_out_of_memory : STATUS_ok;
     }
     if (reason != STATUS_ok) {
         remote_complain(remote, HEAD_FOLDER, reason);
@@ -261,7 +262,7 @@ enum status session_find_heads(struct session *session, const struct arguments *
         return reason;
     }
     array_sort(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths, session_compare_paths);
-    /* Redis may list a key more than once. */
+    /* Redis may list a key more than once, and a guess may have been listed before that failed. */
     ret_heads->count = array_unique(ret_heads->paths, ret_heads->count, sizeof *ret_heads->paths,
                                     session_compare_paths);
     return STATUS_ok;

@@ -61,6 +61,7 @@ struct session_heads {
     size_t count;
     const struct inventory_apps *apps; /* whose they are; NULL: anybody's */
     bool failed;                       /* memory was out */
+    bool are_guesses;                  /* the server cannot list: not all have to be there */
 };
 
 /* Lists the heads of the programs that --app names, or of all; arguments NULL: of all. If the

@@ -209,11 +209,13 @@ static int remote_remove(struct session *session, const struct arguments *argume
     }
     output_open(output, "removed", OUTPUT_TABLE);
     for (size_t i = 0; i < heads.count && !remote->gone; i++) {
-        /* Of a server that cannot list, some of the paths are guesses. */
         AUTO(engine_value_free) struct engine_value value = {0};
-        const enum status reason = dry_run
-                                       ? engine->operations->get(engine, heads.paths[i], 0, &value)
-                                       : engine->operations->remove(engine, heads.paths[i]);
+        enum status reason = STATUS_ok;
+        if (!dry_run) {
+            reason = engine->operations->remove(engine, heads.paths[i]);
+        } else if (heads.are_guesses) {
+            reason = engine->operations->get(engine, heads.paths[i], 0, &value);
+        }
         if (reason == STATUS_ok) {
             output_open(output, NULL, OUTPUT_ROW);
             output_text(output, "head", heads.paths[i]);
