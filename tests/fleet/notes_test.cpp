@@ -172,6 +172,22 @@ TEST_F(Notes, AFolderThatIsNotThereIsTold)
     EXPECT_EQ(result.exit_status, 1) << result.err;
 }
 
+// Of many first pushes at once each finds it missing, and then made by another.
+TEST_F(Notes, AFolderThatAnotherMakesMeanwhileIsThere)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a library before the sanitizer's";
+#endif
+    place->url = "file://" + first.folder.path + "/share";
+    first.run(2);
+    first.more["LD_PRELOAD"] = MADE_MEANWHILE;
+    first.more["MADE_MEANWHILE"] = first.folder.path + "/share";
+    const ToolResult result = first.tool({"push", "--remote", place->url, "--secret-key",
+                                          keys.secret, "--dir", first.root, "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    EXPECT_TRUE(std::filesystem::exists(first.folder.path + "/share/v1/head")) << result.err;
+}
+
 // Volumes are mounted directly below the root, or are not: nobody makes a folder there.
 TEST_F(Notes, AFolderOfTheRootIsAVolumeThatIsMissing)
 {

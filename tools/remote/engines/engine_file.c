@@ -69,13 +69,13 @@ static enum status engine_file_miss(struct engine *engine)
     const struct engine_file *file = (const struct engine_file *)engine;
     char above[URL_SIZE];
     struct stat status;
-    engine->is_unmade = false;
-    if (!file->root[0] || access(file->root, F_OK) == 0) {
+    if (!file->root[0]) {
         return STATUS_no_file;
     }
     snprintf(above, sizeof above, "%.*s", (int)(strrchr(file->root, '/') - file->root), file->root);
+    /* Asked once whether it is there: another machine may be making it. */
     engine->is_unmade = lstat(file->root, &status) != 0;
-    if (engine->is_unmade && access(above, F_OK) == 0) {
+    if (access(engine->is_unmade ? above : file->root, F_OK) == 0) {
         return STATUS_no_file;
     }
     return engine_fail(engine, STATUS_remote_unreachable, "there is no folder %s",
