@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* When the caches are looked at, and when a snapshot goes to disk. */
-#include "common/base/clock.h"
+#include "layer/cache/cache_schedule.h"
+
 #include "common/base/machine.h"
-#include "layer/cache/cache_writer.h"
 
 /* Quiet time before a look, and least time between two steps in quiet. */
 #define QUIET_NS   (50 * CLOCK_MS)

@@ -2,7 +2,7 @@
 #include "schedule_looks.h"
 
 #include "common/base/clock.h"
-#include "layer/cache/cache_writer.h"
+#include "layer/cache/cache_schedule.h"
 
 uint64_t schedule_cost_after(const struct schedule_look *looks, size_t count)
 {
