@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/trace/device_report.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -10,8 +11,8 @@
 #include "common/base/text.h"
 #include "layer/worker/sandbox.h"
 
-_Static_assert((int)PROGRAM_SETTINGS_SIZE == (int)DRIVER_SETTINGS_SIZE,
-               "what is written of a process can be read again");
+static_assert((int)PROGRAM_SETTINGS_SIZE == (int)DRIVER_SETTINGS_SIZE,
+              "what is written of a process can be read again");
 
 void device_report_init(struct device_report *report)
 {

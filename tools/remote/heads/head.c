@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/remote/heads/head.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ bool head_split_path(const char *path, char ret_program[NAMES_APP_SIZE],
     char program[NAMES_APP_SIZE];
     char identity[DIGEST_HEX_SIZE];
     int length = 0;
-    _Static_assert(NAMES_APP_SIZE == 200 && DIGEST_HEX_SIZE == 33, "the widths below");
+    static_assert(NAMES_APP_SIZE == 200 && DIGEST_HEX_SIZE == 33, "the widths below");
     if (sscanf(path, HEAD_FOLDER "%199[^/]/%32[^/]%n", program, identity, &length) != 2 ||
         path[length] || !names_is_app(program)) {
         return false;
