@@ -9,22 +9,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-__attribute__((visibility("default"))) int access(const char *path, int mode)
+static int make_meanwhile(const char *path, int found)
 {
     const char *folder = getenv("MADE_MEANWHILE");
-    const int found = (int)syscall(SYS_faccessat, AT_FDCWD, path, mode);
     if (found != 0 && folder && strcmp(path, folder) == 0) {
         mkdir(folder, 0777);
     }
     return found;
 }
 
+__attribute__((visibility("default"))) int access(const char *path, int mode)
+{
+    return make_meanwhile(path, (int)syscall(SYS_faccessat, AT_FDCWD, path, mode));
+}
+
 __attribute__((visibility("default"))) int lstat(const char *path, struct stat *status)
 {
-    const char *folder = getenv("MADE_MEANWHILE");
-    const int found = fstatat(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
-    if (found != 0 && folder && strcmp(path, folder) == 0) {
-        mkdir(folder, 0777);
-    }
-    return found;
+    return make_meanwhile(path, fstatat(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW));
 }
