@@ -2,8 +2,9 @@
 /* When the driver's caches are looked at, and when a snapshot of them is written (cache_writer.h).
  *
  * When a look is due depends on the cost of creations and on the driver's feedback. It is due after
- * 50 ms without a compile (200 ms while a creation goes on). Under steady compiling it is due as
- * often as looks take no more than a hundredth of the time that the program spends in creations.
+ * 50 ms without a compile (200 ms while a creation goes on). Under steady compiling it is due once
+ * creations have taken a hundred times what a look costs, every 20 ms at most, after 30 s at the
+ * latest.
  *
  * A write is due WARMPIPE_FLUSH_IDLE_MS after the last compile, later after a write of more than 2
  * MiB. Under steady compiling it is due a fourth of that time after the last write, once creations

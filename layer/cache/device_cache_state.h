@@ -8,7 +8,8 @@
  *     1 NOT LOADED   nothing was read
  *     2 WANTED       the worker is to load it
  *     3 LOADING      a thread loads; the others wait for it rather than compile cold: 100 ms if
- *                    its priority is lower than theirs, 20 ms if there is a messenger
+ *                    its priority is lower than theirs or the process is in a sandbox, 20 ms if
+ *                    there is a messenger
  *     4 LOADED       the device cache is set and stays: from the blob, empty, or none
  *
  *     arrow                               function

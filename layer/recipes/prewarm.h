@@ -4,10 +4,10 @@
  *
  *     prewarm_start → prewarm_finish
  *
- * The most used and slowest pipelines come first. The threads run at nice 10, on at most half of
- * the cores. They begin nothing while the program itself creates pipelines, so it never waits for
- * them. They skip recipes that need what is not enabled on this device, that took or may take long
- * (prewarm_list.h), or that have crashed this driver. If nothing is recorded of this device,
+ * The most used and slowest pipelines come first. The threads run at nice 10, on half of the cores,
+ * at least one. They begin nothing while the program itself creates pipelines, so it never waits
+ * for them. They skip recipes that need what is not enabled on this device, that took or may take
+ * long (prewarm_list.h), or that have crashed this driver. If nothing is recorded of this device,
  * recipes of other devices serve (decision 0127). Prewarm ends when all is done, when memory is
  * short, or when the driver's cache turns out to hold nothing. It also ends with the device or the
  * process; each thread first finishes the compile that it is in. */

@@ -6,8 +6,8 @@
  *                  → recorder_finish → recorder_delete
  *
  * An object that is already recorded costs a lookup, so a run that asks for nothing new writes
- * nothing. New records go into a queue in memory. The worker writes it to disk within 50 ms of
- * quiet, and ten times a second under steady creation; the rest is written when the device or the
+ * nothing. New records go into a queue in memory. The worker writes it to disk 20 ms after the last
+ * record, and every 100 ms under steady creation; the rest is written when the device or the
  * process ends.
  *
  * Any number of threads may call recorder_keep, _draft and _submit. No failure here reaches the

@@ -10,8 +10,9 @@
 #include "layer/worker/own_wait.h"
 #include "layer/worker/sandbox.h"
 
-/* Quiet time before a write, and longest wait under steady creation. Less than half of what a
- * record may take to disk after quiet, for the worker may just be busy. */
+/* Quiet time before a write, and longest wait under steady creation. The quiet time is less than
+ * half of the 50 ms within which a kill may lose something (docs/LIMITS.md), for the worker may
+ * just be busy. */
 #define QUIET_NS  (20 * CLOCK_MS)
 #define STEADY_NS (100 * CLOCK_MS)
 

@@ -3,7 +3,8 @@
  * appended to. States:
  *
  *     1 EMPTY    nothing waits
- *     2 QUEUED   the worker writes within QUIET_NS of quiet, or STEADY_NS under steady creation
+ *     2 QUEUED   the worker writes QUIET_NS after the last record, STEADY_NS after the first one
+ *                at the latest
  *     3 BROKEN   a disk has failed, or is full: nothing more is recorded
  *
  *     arrow                                    function

@@ -42,7 +42,7 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer);
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns);
 
 /* Waits for a condition by the monotonic clock, for wait_ns at most. A thread with limited patience
- * waits some milliseconds at most: the caller checks its condition and calls again. False: this
+ * waits 25 ms at most: the caller checks its condition and calls again. False: this
  * thread has no patience left. */
 bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_ns);
 
