@@ -80,7 +80,7 @@ uint64_t bytes_get_u64(struct bytes_reader *reader);
  * would map it too, but with each mapped block that it frees it raises its threshold for mapping,
  * and with that the memory that every heap of the process keeps: after a block of 16 MiB, 32 MiB of
  * each heap. Smaller memory comes from the heap, so that the next allocation (a driver's, that
- * makes pipelines from a blob) finds pages that need no new page fault (decision 0181).
+ * makes pipelines from a blob) finds pages that need no new page fault (decision 0170).
  *
  * Thread-safe, as malloc is. */
 

@@ -114,8 +114,8 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool swe
                 struct parts *ret_parts);
 
 /* Quarantine: quarantine/ in the program's folder keeps files that killed the processes which
- * loaded them, one for each identity (a later one replaces it), with a note for people beside it.
- */
+ * loaded them, with a note for people beside each: for each identity the last cache file and the
+ * last part. */
 
 /* Moves `name` to quarantine/`as`. `note` (NULL: none) is written to `as`.txt; a failure of that
  * does not change the result. not_a_file: something that cannot be replaced is in the way. */

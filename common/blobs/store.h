@@ -83,8 +83,8 @@ void store_want(const struct store *store);
 bool store_is_unfinished(const struct store *store);
 void store_set_unfinished(const struct store *store, bool is_unfinished);
 
-/* Whether a process has died while loading the blob that store_load has returned (but not twice in
- * a row). */
+/* Whether a process has died of the blob that store_load has returned: a start has skipped it
+ * since, and this one tries it again. */
 bool store_failed_once(const struct store *store);
 
 /* The driver no longer uses the loaded blob: removes its marker, which uses the disk. store_close
@@ -126,19 +126,19 @@ struct store_foreign {
 
 /* Begins a commit: makes the directory if needed, takes the lock within a bounded time, and returns
  * every blob on disk that this store has neither loaded nor written (the file, if its generation is
- * not the known one, and parts of other processes), with their markers set. At most 16 blobs, and
- * max_blob bytes of parts; the rest is left for the next commit, and so is what is on trial while
- * the file is. Damaged files are skipped, and replaced or removed by the commit. After a commit
- * with foreign blobs the file contains more than the caller's own cache, so the next store_begin
- * returns it as a foreign blob. STATUS_ok: exactly one of store_commit, store_end_outgrown and
- * store_abort must follow; until then the blobs belong to the store. `locked`, `suspect` (also of a
- * file on trial that this store has not loaded, and of one that cannot be read for want of memory
- * or descriptors): use store_commit_unmerged instead. */
+ * not the known one, and parts of other processes), with their markers set. At most 16 blobs; a
+ * part only if it and the blobs before it have max_blob bytes at most together. The rest is left
+ * for the next commit, and so is what is on trial while the file is. Damaged files are skipped, and
+ * replaced or removed by the commit. After a commit with foreign blobs the file contains more than
+ * the caller's own cache, so the next store_begin returns it as a foreign blob. STATUS_ok: exactly
+ * one of store_commit, store_end_outgrown and store_abort must follow; until then the blobs belong
+ * to the store. `locked`, `suspect` (also of a file on trial that this store has not loaded, and of
+ * one that cannot be read for want of memory or descriptors): use store_commit_unmerged instead. */
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign);
 
 /* Replaces the file by this data, as a whole or not at all, and removes the merged parts. Whatever
- * the result, the lock is released. The data must start
- * with this driver's cache header (bad_blob_header). too_large: nothing is written. */
+ * the result, the lock is released. The data must start with this driver's cache header
+ * (bad_blob_header). too_large: nothing is written. */
 enum status store_commit(struct store *store, const void *data, size_t size);
 
 /* Ends a commit whose data is larger than the limit.

@@ -4,7 +4,8 @@
  * the list (recipe_crashes_change, recipe_crashes_absolve). The list also counts those processes.
  *
  * The list and the file of a process have the same format (docs/FORMAT.md, "Crashes"): the magic,
- * then places, each a digest and its check, or zeros. Thread-safe for different lists. */
+ * then places, each a digest and its check, or zeros. At its end the list has the number of deaths,
+ * unless that is 0. Thread-safe for different lists. */
 #ifndef WARMPIPE_RECIPES_CRASH_LIST_H
 #define WARMPIPE_RECIPES_CRASH_LIST_H
 

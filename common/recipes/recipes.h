@@ -71,7 +71,7 @@ struct recipe_damage {
                            bad_record: only records; STATUS_ok: nothing */
 };
 
-/* Opens all segments of a program. With RECIPES_READ at most 32 descriptors stay open. no_file:
+/* Opens all segments of a program. With RECIPES_READ at most 32 of them keep a descriptor. no_file:
  * there are none; directory_*: as file_open_directory. Where none can be read it is ok, and
  * recipes_damage says why. Segments of a newer or foreign format are ignored and stay. *ret_recipes
  * is closed by the caller. */
@@ -127,9 +127,9 @@ struct recipe_damage recipes_damage(const struct recipes *recipes);
  *               writer_remove_segment: nothing could be written into it
  *     2, 3 → 4  recipe_writer_close: syncs, and seals (writes the index of) a large segment
  *
- * After a short write the writer truncates the tail, or leaves a torn one, which readers drop. A
- * segment without an index is read record by record. A writer belongs to one thread at a time.
- * Nothing here logs. */
+ * After a failed write the tail becomes a hole, which readers skip, or stays torn, which they drop.
+ * The file is never cut, because others may have mapped it. A segment without an index is read
+ * record by record. A writer belongs to one thread at a time. Nothing here logs. */
 
 struct recipe_writer;
 
@@ -161,7 +161,7 @@ bool recipe_writer_discard(struct recipe_writer *writer);
  *     1 unknown    it may be replayed
  *     2 replaying  it is in the file of a living process
  *     3 left       it is in the file of a dead process, which died while it replayed it
- *     4 crashed    it is in the list `<identity>.crashed` and is never replayed again
+ *     4 crashed    it is in the list `<identity>.crashed` and is not replayed
  *
  *     1 → 2  recipe_crashes_begin       2 → 1  recipe_crashes_end
  *     2 → 3  the process dies: its lock is gone
@@ -207,13 +207,14 @@ bool recipe_crashes_have_any(const struct recipe_crashes *crashes);
 size_t recipe_crashes_list(const struct recipe_crashes *crashes, const struct digest **ret_list);
 
 /* Forgets the list and its deaths, if it holds only these pipelines, and no process died in a long
- * compile, whose pipeline is not known. Works once on each driver: a pipeline that kills only ahead
- * of the program would otherwise kill for ever. Waits at most 200 ms for the lock. */
+ * compile, whose pipeline is not known. Works once on each driver until `warmpipe warm` has reset
+ * the deaths: a pipeline that kills only ahead of the program would otherwise kill for ever. Waits
+ * at most 200 ms for the lock. */
 void recipe_crashes_absolve(const char *root, const char *app, struct digest identity,
                             const struct digest *pipelines, size_t count);
 
 /* Whether two or more processes have died while they replayed, since `warmpipe warm` last went
- * through all recipes. Thread-safe. */
+ * through all recipes, or since the deaths were forgotten. Thread-safe. */
 bool recipe_crashes_are_many(const struct recipe_crashes *crashes);
 
 /* The same for a caller that replays nothing. Adds what dead processes left to the list. */

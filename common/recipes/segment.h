@@ -181,7 +181,7 @@ struct segment_check;
 struct segment_copy;
 
 /* Bytes. A segment that is not larger is read whole when it is opened, and keeps no descriptor:
- * that is less than its records of uses, one by one, where a program has recorded for a while. */
+ * reading its records of uses one by one would cost more. */
 #define RECIPE_SEGMENT_WHOLE ((uint64_t)256 << 10)
 
 /* Bytes. A smaller one is left open, for the next process to go on with. */

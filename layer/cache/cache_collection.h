@@ -96,7 +96,7 @@ struct cache_collection {
     unsigned tried_reads;         /* reads made to learn what is quick */
     size_t slow_size;             /* the size of a target that took too long, ... */
     uint64_t slow_until_ns;       /* ... and none as large is read before this time */
-    unsigned followed;            /* looks without other cause since a read was put off */
+    unsigned followed;            /* looks made only because a read was put off */
 };
 
 /* `driver` and `stats` are borrowed. enabled false: nothing is ever collected. */

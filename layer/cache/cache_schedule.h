@@ -12,12 +12,15 @@
  * also due WARMPIPE_FLUSH_IDLE_MS after the first compile, and then at twice the age of the last
  * write, once creations have taken forty times what that write cost.
  *
+ * A look or a write that these rules put off is due 30 s after the first compile that it is for, a
+ * write WARMPIPE_FLUSH_IDLE_MS after it if that is longer; after a write of more than 2 MiB later.
+ *
  * If creations take longer than the process runs, because others want the cores, all these amounts
  * of time in creations are up to four times as large.
  *
  * Nothing here takes a lock. The program's threads call cache_schedule_begin, _note and
  * _end; the threads that make the steps call the rest. What is written under the cache writer's
- * lock is marked below. */
+ * lock is marked below; cache_schedule_note_read writes two of these members without it. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_SCHEDULE_H
 #define WARMPIPE_LAYER_CACHE_CACHE_SCHEDULE_H
 

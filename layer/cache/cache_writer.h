@@ -28,7 +28,9 @@
  *
  * The program's threads call cache_schedule_begin, _note and _end, which never wait. The other
  * functions of a step take the cache writer's lock, which is held across our own calls to the
- * driver and to the disk, and never by a thread that creates pipelines. */
+ * driver and to the disk. A thread that creates pipelines waits for it in the first load alone
+ * (CACHE_STEP_WAIT_NS). In cache_writer_look_here it only tries the lock, and holds it over a read
+ * of the driver. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_WRITER_H
 #define WARMPIPE_LAYER_CACHE_CACHE_WRITER_H
 

@@ -7,11 +7,12 @@
  *     device_cache_new → [device_cache_cache → device_cache_creating → create pipelines →
  *     device_cache_created → device_cache_called]… → device_cache_finish → device_cache_delete
  *
- * Any number of threads may call device_cache_cache, _creating, _created and _called at once; the
- * other functions are for one thread while no other uses the device. The device cache is never the
- * destination of a merge, so its users need no lock (creating and reading are internally
- * synchronized). No failure here reaches the program: without a device cache it runs as it would
- * without the layer. */
+ * _new, _delete, _plan_load, _set_listener, _set_unusable, _finish and the functions of the
+ * farewell are for one thread while no other uses the device. Any number of threads may call the
+ * others; prewarm calls some of them beside the program. The device cache is never the destination
+ * of a merge, so its users need no lock (creating and reading are internally synchronized). No
+ * failure here reaches the program: without a device cache it runs as it would without the layer.
+ */
 #ifndef WARMPIPE_LAYER_CACHE_DEVICE_CACHE_H
 #define WARMPIPE_LAYER_CACHE_DEVICE_CACHE_H
 

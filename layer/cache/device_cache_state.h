@@ -32,7 +32,8 @@
  *     arrow                                            function
  *     1 NO PAGE ──▶ 2 GUARDED                          cache_load_blob, by store_load
  *     2 GUARDED ──the driver refuses the blob──▶ 1     cache_load_blob
- *     2 ──a call that may compile, a suspicion──▶ 3    device_cache_watch_begin, cache_load_blob
+ *     2 ──a call that may compile──▶ 3                 device_cache_watch_begin
+ *     2 ──a large or suspect blob is loaded──▶ 3       cache_load_blob
  *     3 WATCHED ──no call for a while──▶ 2             cache_load_work_watch, on the worker
  *     2, 3 ──the device goes──▶ 1                      store_close
  *     2, 3 ──exit()──▶ ended                           driver_gate.c, crash_guard_end_all

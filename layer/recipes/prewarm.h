@@ -5,12 +5,13 @@
  *     prewarm_start → prewarm_finish
  *
  * The most used and slowest pipelines come first. The threads run at nice 10, on half of the cores,
- * at least one. They begin nothing while the program itself creates pipelines, so it never waits
- * for them. They skip recipes that need what is not enabled on this device, that took or may take
- * long (prewarm_list.h), or that have crashed this driver. If nothing is recorded of this device,
- * recipes of other devices serve (decision 0127). Prewarm ends when all is done, when memory is
- * short, or when the driver's cache turns out to hold nothing. It also ends with the device or the
- * process; each thread first finishes the compile that it is in. */
+ * at least one. They begin nothing while the program itself creates pipelines. They skip recipes
+ * that need what is not enabled on this device, that took or may take long (prewarm_list.h), or
+ * that have crashed this driver. If nothing is recorded of this device, recipes of other devices
+ * serve (decision 0127). Prewarm ends when all is done, when memory is short, when the driver's
+ * cache turns out to hold nothing, when the driver may call the program back, or in a sandbox. It
+ * also ends with the device or the process; each thread first finishes the compile that it is in,
+ * but the end of the process waits for it only as long as its patience lasts. */
 #ifndef WARMPIPE_LAYER_RECIPES_PREWARM_H
 #define WARMPIPE_LAYER_RECIPES_PREWARM_H
 
@@ -52,7 +53,8 @@ struct prewarm_setup {
  * begins it on a thread. With WARMPIPE_PREWARM=auto, if there is a cache file that nobody has left
  * unfinished (blobs/identity_files.h), it begins only in two cases: the device cache reports that
  * the file is of no use; or the recorder reports pipelines that a process has compiled and not
- * saved (then only those). NULL: settings or driver do not allow it, or no thread can be made. */
+ * saved (then only those). NULL: settings or driver do not allow it, no thread can be made, or
+ * memory is out. */
 struct prewarm *prewarm_start(const struct prewarm_setup *setup);
 
 /* Call it in vkDestroyDevice, first of all: waits for the compiles under way, and frees. False:

@@ -54,8 +54,9 @@ struct prewarm_list {
 /* Lists the recipes made on the same device that need no more than is enabled in `environment`
  * (driver/environment.h), are not known to have taken PREWARM_LONG_US, and are not among `crashes`.
  * If there are any crashes, only recipes that the program has had compiled on this machine. Without
- * `all`, only those that were compiled and never saved. Order: the most used and slowest first,
- * then those of unknown time. Out of memory: the list is shorter. */
+ * `all`, only those that were compiled and never saved; with it, recipes of any device if none was
+ * made on this one (decision 0127). Order: those of known time, the most used and slowest first;
+ * then the others, smallest code first. Out of memory: the list is shorter. */
 void prewarm_list_make(const struct recipes *recipes, const struct recipe_crashes *crashes,
                        const void *environment, size_t environment_size, bool all,
                        struct prewarm_list *ret_list);

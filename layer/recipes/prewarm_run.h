@@ -30,8 +30,9 @@
 #include "layer/worker/worker.h"
 
 /* Watches the compiles of prewarm. A compile that takes long (PREWARM_LONG_US) is recorded, so that
- * no program begins it again: by the worker while it goes on, because the process may be killed for
- * it, otherwise when it has ended. From then on a death in it does not count as a crash.
+ * no process begins it again: by the worker while it goes on, because the process may be killed for
+ * it, otherwise when it has ended. A death in it then lists no pipeline, but counts all the same
+ * (recipe_crashes_late).
  *
  *     prewarm_watch_init → prewarm_watch_open → [prewarm_watch_begin → compile →
  *     prewarm_watch_end]… → prewarm_watch_finish → prewarm_watch_release

@@ -9,8 +9,9 @@
 #include "layer/dedup/dedup.h"
 #include "layer/dedup/objects.h"
 
-/* A pipeline's form, and its modules. Their forms and code are borrowed from live objects and from
- * the program, so a draft lives no longer than the call that creates the pipeline. */
+/* A pipeline's form, and its modules. The modules' code is borrowed from live objects and from the
+ * program, and so are their forms, except those of code in a stage. So a draft lives no longer than
+ * the call that creates the pipeline. */
 struct recipe_draft {
     struct digest pipeline;
     uint16_t inline_stages; /* canonical_inline_bit of each stage with inline code */

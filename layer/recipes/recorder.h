@@ -51,8 +51,8 @@ bool recorder_keep(struct recorder *recorder, const struct canonical *form);
 
 /* Makes the draft of a pipeline, to be recorded if the pipeline is created, from the form that
  * dedup_encode has just returned. NULL: nothing. Give it to recorder_submit or recipe_draft_free in
- * the same call of the program. *ret_stored: recipes of earlier runs have the pipeline, and what
- * was compiled was saved. */
+ * the same call of the program. *ret_stored: the pipeline is recorded, by an earlier run or with
+ * its use in this one, and not as compiled and never saved. */
 struct recipe_draft *recorder_draft(struct recorder *recorder, struct dedup *dedup,
                                     const struct canonical *form, bool *ret_stored);
 

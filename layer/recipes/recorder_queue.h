@@ -5,13 +5,15 @@
  *     1 EMPTY    nothing waits
  *     2 QUEUED   the worker writes QUIET_NS after the last record, STEADY_NS after the first one
  *                at the latest
- *     3 BROKEN   a disk has failed, or is full: nothing more is recorded
+ *     3 BROKEN   nothing more is recorded: a disk has failed or is full, the folder cannot be used
+ *                or holds more than the limit, or the program is in a sandbox
  *
  *     arrow                                    function
  *     1 EMPTY ──▶ 2 QUEUED                     recorder_queue_put, recorder_queue_note
  *     2 QUEUED ──the worker, or an end──▶ 1    recorder_queue_write
  *     any ──a write fails──▶ 3 BROKEN          recorder_queue_break
  *     any ──a save finds no room──▶ 3 BROKEN   recorder_queue_make_room
+ *     any ──the recipes are opened──▶ 3        recorder_open_recipes, recorder_keep_to_limit
  *
  * A part of the recorder; no other file calls it. The recorder uses the queue's lock, too, for what
  * it keeps for later records. The lock is not held over a write. */
@@ -34,7 +36,8 @@
 
 struct recipe_writer;
 
-/* Two deaths with some threads each; after more, `warmpipe warm` has run. */
+/* More than two processes leave, whose few threads each name one pipeline. After two deaths nothing
+ * is compiled ahead until `warmpipe warm` has run. */
 #define ACCUSED_MAX 64
 
 /* The pipelines that processes seem to have died of; a kill, or an _exit, looks like a crash

@@ -58,7 +58,7 @@ void driver_gate_register_behind(uint64_t driver);
 bool driver_gate_enter(struct driver_permit *permit);
 void driver_gate_leave(struct driver_permit *permit);
 
-/* Whether the process ends. The gate does not open again. */
+/* Whether the gate is closed: the process ends. It does not open again. */
 bool driver_gate_is_closed(void);
 
 #endif

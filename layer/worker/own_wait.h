@@ -28,8 +28,8 @@ struct own_wait_timer own_wait_timer_start(void);
  * thread did not run. */
 struct own_wait_timer own_wait_timer_start_early(void);
 
-/* Nanoseconds since the start, exact from a millisecond on. Any thread of the process may call it.
- */
+/* Nanoseconds since the start. Waits for a core are left out only from a millisecond on. Any thread
+ * of the process may call it. */
 uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer);
 
 #define WAIT_FOREVER UINT64_MAX
@@ -42,8 +42,8 @@ uint64_t own_wait_timer_elapsed(const struct own_wait_timer *timer);
 bool timed_lock(pthread_mutex_t *lock, uint64_t wait_ns);
 
 /* Waits for a condition by the monotonic clock, for wait_ns at most. A thread with limited patience
- * waits 25 ms at most: the caller checks its condition and calls again. False: this
- * thread has no patience left. */
+ * waits 25 ms at most: the caller checks its condition and calls again. False: this thread has no
+ * patience left. */
 bool timed_wait(pthread_cond_t *condition, pthread_mutex_t *lock, uint64_t wait_ns);
 
 /* Registers the calling thread, one of ours, as one that others may wait for, until _leave with the

@@ -31,8 +31,8 @@
  * vkDestroyDevice). Neither allocates memory if the process ends in a signal handler.
  *
  * A job is a function that may block on a disk. The caller waits for it at once (worker_do), or
- * after the driver has destroyed the device (worker_do_behind). If no thread can be made (a
- * sandbox), only vkDestroyDevice saves. */
+ * after the driver has destroyed the device (worker_do_behind). If no thread can be made, only the
+ * ends of devices and of the process save; in a sandbox nothing does. */
 #ifndef WARMPIPE_LAYER_WORKER_WORKER_H
 #define WARMPIPE_LAYER_WORKER_WORKER_H
 
