@@ -13,7 +13,7 @@ FOLDERS = ("cmake", "common", "docs", "layer", "manifest", "packaging", "tests",
 PAGES = ("CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "README.md")
 DATA = ("tests/fuzz/corpus", "tests/golden")
 
-# "decision N", "decisions N, N and N", "docs/decisions/N"; and "(N)" and "(N, N)" in those pages that
+# "decision N", "decisions N, N and N", "docs/decisions/N"; "(N)" and "(N, N)" in those pages that
 # have no modes of files in parentheses.
 NUMBERS = r"(0\d{3}(?:(?:,| and| or) 0\d{3})*)\b"
 NAMED = re.compile(rf"\bdecisions? {NUMBERS}|\bdecisions/(0\d{{3}})\b")
