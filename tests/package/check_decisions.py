@@ -12,11 +12,12 @@ root = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("cmake", "common", "docs", "layer", "manifest", "packaging", "tests", "tools")
 PAGES = ("CHANGELOG.md", "CMakeLists.txt", "CONTRIBUTING.md", "README.md")
 DATA = ("tests/fuzz/corpus", "tests/golden")
+INDEX = "docs/decisions/README.md"
 
 # "decision N", "decisions N, N and N", "docs/decisions/N"; "(N)" and "(N, N)" in those pages that
 # have no modes of files in parentheses.
 NUMBERS = r"(0\d{3}(?:(?:,| and| or) 0\d{3})*)\b"
-NAMED = re.compile(rf"\bdecisions? {NUMBERS}|\bdecisions/(0\d{{3}})\b")
+NAMED = re.compile(rf"\b[Dd]ecisions? {NUMBERS}|\bdecisions/(0\d{{3}})\b")
 ALONE = re.compile(rf"\({NUMBERS}\)")
 # What a decision says of those that were joined into it, whose numbers name nothing any more.
 JOINED = re.compile(r"\bHolds what (?:was|were) decision.*?\.(?= |$)")
@@ -27,10 +28,9 @@ def files():
         yield root / name
     for folder in FOLDERS:
         for at, folders, names in os.walk(root / folder):
-            folders[:] = sorted(name for name in folders if name != "__pycache__")
-            place = os.path.relpath(at, root)
-            if not any(f"{place}/".startswith(f"{data}/") for data in DATA):
-                yield from (pathlib.Path(at, name) for name in sorted(names))
+            folders[:] = sorted(name for name in folders if name != "__pycache__" and
+                                os.path.relpath(os.path.join(at, name), root) not in DATA)
+            yield from (pathlib.Path(at, name) for name in sorted(names))
 
 
 def mentioned(path):
@@ -45,41 +45,31 @@ def mentioned(path):
 
 
 failures = []
-titles = {}
+numbers = set()
+wanted = set()
 for path in sorted((root / "docs/decisions").glob("[0-9]*.md")):
-    heading = re.match(r"# (\d{4}): (.+)\n", path.read_text(encoding="utf-8"))
-    if heading and path.name.startswith(f"{heading[1]}-"):
-        titles[path.name] = heading[2]
+    number = path.name[:4]
+    if number in numbers:
+        failures.append(f"docs/decisions: two decisions are {number}")
+    numbers.add(number)
+    heading = re.match(rf"# {number}: (.+)\n", path.read_text(encoding="utf-8"))
+    if heading:
+        wanted.add(f"| [{number}]({path.name}) | {heading[1]} |")
     else:
-        failures.append(f"{path.name}: does not begin with '# {path.name[:4]}: ' and a title")
+        failures.append(f"{path.name}: does not begin with '# {number}: ' and a title")
 
-rows = {}
-for line in (root / "docs/decisions/README.md").read_text(encoding="utf-8").splitlines():
-    row = re.fullmatch(r"\| \[(\d{4})\]\((.+?)\) \| (.+) \|", line)
-    if not row:
-        continue
-    number, name, title = row.groups()
-    if name in rows:
-        failures.append(f"docs/decisions/README.md: {number} is there twice")
-    if not name.startswith(f"{number}-"):
-        failures.append(f"docs/decisions/README.md: {number} is a link to '{name}'")
-    rows[name] = title
-for name in sorted(titles.keys() | rows.keys()):
-    if name not in rows:
-        failures.append(f"docs/decisions/README.md: no row for '{name}'")
-    elif name not in titles:
-        failures.append(f"docs/decisions/README.md: no decision '{name}'")
-    elif rows[name] != titles[name]:
-        failures.append(f"docs/decisions/README.md: '{rows[name]}', in {name} '{titles[name]}'")
+rows = [line for line in (root / INDEX).read_text(encoding="utf-8").splitlines()
+        if line.startswith("| [")]
+failures += [f"{INDEX}: lacks the row {row}" for row in sorted(wanted - set(rows))]
+failures += [f"{INDEX}: has no decision for the row {row}" for row in sorted(set(rows) - wanted)]
+failures += [f"{INDEX}: has twice the row {row}" for row in sorted(set(rows)) if rows.count(row) > 1]
 
-numbers = {name[:4] for name in titles}
 for path in files():
     try:
         unknown = sorted(set(mentioned(path)) - numbers)
     except (UnicodeDecodeError, OSError):
         continue
-    for number in unknown:
-        failures.append(f"{path.relative_to(root)}: no decision {number}")
+    failures += [f"{path.relative_to(root)}: no decision {number}" for number in unknown]
 
 for failure in failures:
     print(failure)
