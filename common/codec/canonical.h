@@ -73,9 +73,8 @@ struct pipeline_rules {
 };
 
 /* How many stages a VkPipelineCreationFeedbackCreateInfo of ours names: those of the pipeline, but
- * none with ray tracing, for which RADV of Mesa 22 reads past the stages that it made of them
- * (VUID- VkRayTracingPipelineCreateInfoKHR-pipelineStageCreationFeedbackCount-06652 allows either).
- */
+ * none with ray tracing, for which RADV of Mesa 22 reads past the stages that it made of them.
+ * VUID-VkRayTracingPipelineCreateInfoKHR-pipelineStageCreationFeedbackCount-06652 allows either. */
 static inline uint32_t canonical_feedback_stages(VkStructureType type, uint32_t stage_count)
 {
     return type == VK_STRUCTURE_TYPE_RAY_TRACING_PIPELINE_CREATE_INFO_KHR ? 0 : stage_count;
@@ -242,12 +241,12 @@ struct digest live_name(const struct live_key *key, const void *form, size_t for
 /* A canonical form as text for people: every field of the create-info by its name. Not part of the
  * layer, whose tables have no names. */
 
-/* Calls `field` for each field, in the order of the form: path "stage.pSpecializationInfo.
- * pMapEntries[0].offset", structs of a chain by their type: "pNext.VkPipelineRenderingCreateInfo.
- * viewMask". Objects are digests, enumerants and flags have the
- * registry's names. The strings are borrowed for the call; what comes from the form
- * may hold any characters. False, perhaps after some calls: the form is malformed, or memory is
- * out. Thread-safe. */
+/* Calls `field` for each field, in the order of the form. The path names the members,
+ * "stage.pSpecializationInfo.pMapEntries[0].offset", and structs of a chain by their type,
+ * "pNext.VkPipelineRenderingCreateInfo.viewMask". Objects are digests, enumerants and flags have
+ * the registry's names. The strings are borrowed for the call; what comes from the form may hold
+ * any characters. False, perhaps after some calls: the form is malformed, or memory is out.
+ * Thread-safe. */
 bool canonical_describe(const void *bytes, size_t size,
                         void (*field)(void *user, const char *path, const char *value), void *user);
 

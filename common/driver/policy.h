@@ -33,10 +33,9 @@ struct policy {
     char source[POLICY_SOURCE_SIZE]; /* where the rule comes from; "" if none */
 };
 
-/* Rules: the drivers that a rule matches, and what it says. Rules of the built-in table only take
- * something away (except snapshots at exit, which they allow), so their order only decides which
- * name is reported. Rules of the user's file override the table, and a later rule an earlier one.
- */
+/* Rules: the drivers that a rule matches, and what it says. Rules of the built-in table only add
+ * actions and lower max_blob, so their order only decides which name is reported. Rules of the
+ * user's file override the table, and a later rule an earlier one. */
 
 /* What a driver does not get, or needs. Bits. */
 enum policy_action {
@@ -47,7 +46,7 @@ enum policy_action {
     POLICY_SERIALIZE = 1 << 4,
     POLICY_SINGLE_CACHE = 1 << 5,
     POLICY_STRICT = 1 << 6,
-    POLICY_SNAPSHOT_AT_EXIT = 1 << 7, /* the only one that permits something */
+    POLICY_SNAPSHOT_AT_EXIT = 1 << 7, /* a permission */
     POLICY_NO_PIPELINE_KEY = 1 << 8,
     POLICY_NO_COUNT_COSTS = 1 << 9
 };

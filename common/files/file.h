@@ -113,9 +113,10 @@ bool file_size_allowed(uint64_t size);
 void file_sweep_temporary(int directory_fd, const char *name);
 
 /* Takes an exclusive flock(2) on `name`, created (0600) if missing; only the holder may remove the
- * file. Tries for at most `wait_ms` milliseconds, then returns `locked`. Succeeds without a lock on
- * a file system that has none: files are still replaced as a whole, only a save that another
- * process makes at that moment may be lost. Release *ret_fd with file_unlock. */
+ * file. Tries for at most `wait_ms` milliseconds, less if the thread's patience ends before
+ * (base/clock.h), then returns `locked`. Succeeds without a lock on a file system that has none:
+ * files are still replaced as a whole, only a save that another process makes at that moment may be
+ * lost. Release *ret_fd with file_unlock. */
 enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd);
 
 /* The same on an open directory itself; file_unlock(directory_fd) releases and closes it. */
@@ -138,7 +139,7 @@ bool file_is_still_named(int directory_fd, const char *name, int fd);
 struct file_owned {
     int fd;
     bool locked;     /* false: the file system has no locks, so others cannot tell */
-    uint64_t number; /* in the name, random but for its upper half, which tells the machine */
+    uint64_t number; /* in the name: the lower half is random, the upper tells machine and mount */
     char name[NAME_MAX + 1];
 };
 
@@ -160,10 +161,10 @@ uint64_t file_draw_number(int directory_fd);
  * closed, and creates another. Thread-safe. */
 int file_open_abandoned(int directory_fd, const char *name);
 
-/* Whether an owned file without a lock may have an owner all the same: it lies where locks hold on
- * one machine alone, and for one mount (FUSE, with it virtiofs, the shared folders of virtual
- * machines; 9p, with it what gVisor's sandboxes share), its name does not say that it was made by
- * that, and it was changed in the last five minutes. file_open_abandoned asks it. Thread-safe. */
+/* Whether an owned file without a lock may have an owner all the same: it lies where locks hold for
+ * one mount on one machine only (FUSE, 9p and others: docs/decisions/0311), its name does not say
+ * that it was made through this mount, and it was changed in the last five minutes.
+ * file_open_abandoned asks it. Thread-safe. */
 bool file_may_be_owned_elsewhere(const char *name, int fd);
 
 /* A kept descriptor: a program that closes every descriptor it does not know (as daemons do) may

@@ -9,8 +9,8 @@
  *
  * The file may be lost at any time, so it is never synced. Counters have a fixed width, so that the
  * file is overwritten in place where nothing else changes. Writers hold an exclusive flock(2) on
- * the folder itself, so that no process loses the counts of another. Nothing here logs.
- * Thread-safe. */
+ * the folder itself, so that no process loses the counts of another; readers take no lock. Nothing
+ * here logs. Thread-safe. */
 #ifndef WARMPIPE_FILES_PROGRAM_H
 #define WARMPIPE_FILES_PROGRAM_H
 
@@ -77,7 +77,7 @@ void pipeline_keys_set(struct pipeline_keys *keys, const struct pipeline_key *ke
 /* Whether the program does anything with the data of its own pipeline caches. */
 enum program_caches {
     PROGRAM_CACHES_UNKNOWN,   /* nothing learnt yet */
-    PROGRAM_CACHES_NOT_READ,  /* a run that reached a save has not read its caches back */
+    PROGRAM_CACHES_NOT_READ,  /* a run was recorded that made caches and read none back */
     PROGRAM_CACHES_READ_BACK, /* it does read them back */
 };
 

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Enforces the size limits (docs/SETTINGS.md). Removes what has been unused for longest: first
- * identities (one driver and device of one program), then whole folders of programs. Recipes are
- * useful with every driver, so they go last: in the program's own folder the least valuable ones,
- * down to an eighth of the folder's limit; in another program's folder all, with the rest of it.
+/* Enforces the size limits (docs/SETTINGS.md). Removes what has been unused for longest (before
+ * that, what claims a use more than a day in the future): first identities (one driver and device
+ * of one program), then whole folders of programs. Recipes are useful with every driver, so they go
+ * last: in the program's own folder the least valuable ones, down to an eighth of the folder's
+ * limit; in another program's folder all, with the rest of it.
  *
  * Call it after a save or a recording, not on the program's threads: it reads directories (at most
  * 4,096 entries of the program's own folder, and 524,288 of all folders), and rewrites recipes
- * where some have to go. It scans all folders once a day, and whenever the bytes saved since the
- * last scan may exceed the limit.
+ * where some have to go. It scans all folders once a day, and whenever their bytes may exceed the
+ * limit, by the last scan and what was saved since.
  *
  * Never removed: what this process has loaded or saved (in_use_add); an identity whose lock is
  * held; what was used meanwhile; files that are not ours by name, owner and type; files in
- * quarantine for less than 30 days (they do not count); recipes of living processes. So these may
- * exceed a limit. */
+ * quarantine for less than 30 days, which do not count, unless the whole folder goes; recipes of
+ * living processes. So these may exceed a limit. */
 #ifndef WARMPIPE_QUOTA_QUOTA_H
 #define WARMPIPE_QUOTA_QUOTA_H
 
@@ -66,7 +67,7 @@ struct usage {
     size_t count;
     uint64_t other_bytes;  /* program.json, recipes, temporary files */
     uint64_t recipe_bytes; /* of these, recipes */
-    int64_t last_use;      /* of everything of ours; INT64_MIN: nothing is ours */
+    int64_t last_use;      /* of all files of ours but locks, .wanted and .asked; INT64_MIN: none */
 };
 
 /* Reads at most `*entries` directory entries, counts them down, and ignores the rest. Skips
@@ -87,9 +88,10 @@ uint64_t usage_bytes(const struct usage *usage);
  * whose names are ours (names.h), through the folder's descriptor. Thread-safe; several processes
  * may remove at the same time. */
 
-/* Removes an identity under its lock: the cache file, parts, markers of dead processes, and the
- * lock. False, with nothing removed: another process holds the lock, or has used the identity after
- * `last_use` (above). *ret_bytes: the bytes that the files had. */
+/* Removes an identity under its lock: the cache file, parts, markers of dead processes, .wanted and
+ * .asked files, and the lock. False, with nothing removed: another process holds the lock, or the
+ * cache file, a part or the folder of markers was modified after `last_use`. *ret_bytes: the bytes
+ * of the cache file and the parts. */
 bool evict_identity(int directory_fd, const char identity[DIGEST_HEX_SIZE], int64_t last_use,
                     uint64_t *ret_bytes);
 

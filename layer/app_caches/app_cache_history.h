@@ -6,6 +6,7 @@
  *
  *     habit          what happens to a cache that is made empty (app_caches.c)
  *     1 UNKNOWN      passed on and collected; as READ_BACK if none of our threads may collect it
+ *                    (docs/decisions/0302)
  *     2 NOT_READ     served
  *     3 READ_BACK    served; passed on and collected if its answer would exceed the budget
  *     4 SETTLED      the same, but beyond the budget served, and answered as the empty cache it is

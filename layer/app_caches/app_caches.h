@@ -5,7 +5,7 @@
  *
  *     1 ALONE    creations use it; nobody else does. Made with initial data, or in an unknown way
  *     2 PASSED   creations use it; what they compile into it goes into our saves as well
- *                (cache_collection.h)
+ *                (cache_collection.h), unless it was made with an allocator
  *     3 SERVED   it stays a real driver object, but creations that name it use the device cache, so
  *                that thirty private caches cost what one does
  *
@@ -19,13 +19,14 @@
  * device cache, and the cache stays served. The layer never merges anything into a program's cache,
  * except in the program's own vkMergePipelineCaches.
  *
- * If a program that is known to keep its caches makes an empty one, it has lost its file: the cache
- * is then made with the content of the device cache (seeded).
+ * If a program that is known to keep its caches, and to make few, makes an empty one, it has lost
+ * its file: the cache is then made with the content of the device cache (seeded).
  *
  * Each function is as thread-safe as the Vulkan command that it stands for. No lock is held across
- * a call down the chain. There is one wait: a merge into a passed cache that the worker is reading
- * waits for that read, because nobody else may use the destination of a merge
- * (VUID-vkMergePipelineCaches-dstCache-10202); that cache is not read beside the program again. */
+ * a call down the chain. Besides the wait for the first load (device_cache.h) there is one: a merge
+ * into a passed cache that the worker is reading waits for that read, because nobody else may use
+ * the destination of a merge (VUID-vkMergePipelineCaches-dstCache-10202). After that, the cache is
+ * read beside the program only if reads are quick (cache_collection.h). */
 #ifndef WARMPIPE_LAYER_APP_CACHES_APP_CACHES_H
 #define WARMPIPE_LAYER_APP_CACHES_APP_CACHES_H
 

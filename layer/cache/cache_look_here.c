@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Looks by the threads of the program, where ours must not call the driver: when they may cost
- * something, what is read beside a step of the cache writer (docs/decisions/0284), and what is read
- * for the program (0286). */
+ * something, what is read beside a step of the cache writer, and what is read for the program
+ * (docs/decisions/0284). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -126,8 +126,8 @@ uint32_t pipeline_plan(struct device_services *services, const struct pipeline_c
                        struct app_cache *named, struct pipeline_element *elements);
 
 /* After the driver's call: publishes or abandons claims, fills in shared pipelines with their
- * feedback, registers the rest, and has new ones recorded. start_ns: when the call began; 0 if the
- * program requests no feedback. */
+ * feedback, registers the rest, and has new ones recorded. start_ns: when the call began; 0 if that
+ * was not measured, and the program requests no feedback. */
 void pipeline_settle(struct device_services *services, const struct pipeline_call *call,
                      struct app_cache *named, struct pipeline_element *elements,
                      const struct pipeline_driver_call *driver, uint64_t start_ns);

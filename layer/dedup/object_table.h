@@ -21,9 +21,10 @@
 
 enum object_state { OBJECT_CLAIMED, OBJECT_SHARED, OBJECT_UNSHARED, OBJECT_UNKNOWN };
 
-/* Who may change a member: `references` rises under the key shard's lock and falls under the handle
- * shard's; it never rises from 0. driver_references belongs to the handle shard's lock. The rest is
- * written before another thread can find the object. */
+/* Who may change a member: `references` rises under the lock of either shard and falls under the
+ * handle shard's; it never rises from 0. driver_references and next_unindexed belong to the handle
+ * shard's lock. Of the others that are not atomic, handle and name are written before the object
+ * can be found by its handle, the rest before another thread can find it at all. */
 struct object {
     struct object *next_unindexed;
     uint64_t claimed_ns; /* OBJECT_CLAIMED: since when */

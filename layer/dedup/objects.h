@@ -30,8 +30,9 @@
  * not wait, but asks the driver itself (OBJECTS_ALONE), if
  *   - the claim is one of several in a call, which ends with the last of them;
  *   - it could not share the result: its pipeline cache would miss what the driver compiles;
- *   - the claiming thread has a lower priority, and may not run for as long as the waiting thread
- *     could.
+ *   - the claiming thread has a lower priority, and may lack a core for longer than the creation
+ *     takes;
+ *   - the process is in a sandbox, which may forbid asking for that priority.
  *
  * A wait ends after four times the average duration of such a creation here, 20 ms at least,
  * counted from the claim. A waiting thread holds no claim that another thread waits for, so there

@@ -58,11 +58,12 @@ void device_report_loaded(struct device_report *report, size_t bytes, const char
  * there simply is no file. */
 void device_report_rejected(struct device_report *report, enum status reason, const char *path);
 
-/* The program creates something that would be kept: logs one line if nothing can be; not in a
- * sandbox, which may forbid the system calls for that. */
+/* The program creates something that would be kept: logs one line if there is no folder to keep it
+ * in; not in a sandbox, which may forbid the system calls for that. */
 void device_report_expected(const struct device_report *report);
 
-/* The first creation: the same, and the load as a span of the trace. */
+/* The load, or the creation of an empty cache, that began at start_ns has ended: calls
+ * device_report_expected, and adds the load as a span to the trace. */
 void device_report_load_ended(struct device_report *report, uint64_t start_ns);
 
 /* A snapshot or a commit has failed for this reason. */
