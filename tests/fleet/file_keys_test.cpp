@@ -161,11 +161,16 @@ TEST_F(FileRemote, SecretsAreGuarded)
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_TRUE(contains(result.err, "(remote_url_password)")) << result.err;
     EXPECT_FALSE(contains(result.err, "hunter2")) << result.err;
-    for (const char *url :
-         {"gopher://x/y", "/a/b", "file://host/x", "http://", "http://a b/", "http://h:port/",
-          "s3:///x", "s3://b:9000/x", "s3://me@b", "file:///a?b=c/d", "file:///a?",
-          "https://h/a?sig=abc", "redis://h/0?tls=1", "unix:/a?b=c", "s3://b?regoin=eu",
-          "s3://b?region=eu&", "s3://b?region", "s3://b?endpoint=http://h%zz"}) {
+    for (const char *url : {"gopher://x/y",      "/a/b",
+                            "file://host/x",     "http://",
+                            "http://a b/",       "http://h:port/",
+                            "s3:///x",           "s3://b:9000/x",
+                            "s3://me@b",         "file:///a?b=c/d",
+                            "file:///a?",        "https://h/a?sig=abc",
+                            "redis://h/0?tls=1", "unix:/a?b=c",
+                            "s3://b?regoin=eu",  "s3://b?region=eu&",
+                            "s3://b?region",     "s3://b?endpoint=http://h%zz",
+                            "s3://b?endpoint=",  "s3://b?region=&endpoint=http://h"}) {
         place->url = url;
         result = pull(second);
         EXPECT_EQ(result.exit_status, 2) << url;

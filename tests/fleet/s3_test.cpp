@@ -243,7 +243,7 @@ class S3Credentials : public S3Remote {
                               "</AssumeRoleWithWebIdentityResult>" +
                               "</AssumeRoleWithWebIdentityResponse>");
         }
-        if (!contains(request, "GET /creds ") ||
+        if ((!contains(request, "GET /creds ") && !contains(request, "GET /creds?of=this&pod ")) ||
             !contains(request, "\r\nAuthorization: shown there\r\n")) {
             return http_answer("403 Forbidden", "no");
         }
@@ -290,7 +290,7 @@ TEST_F(S3Credentials, ComeFromTheEndpointOfAContainer)
     EXPECT_EQ(giver.requests(), 1) << "they are asked for once";
 
     // A file has the token, as in EKS, and it may change.
-    second.more["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = giver.url() + "/creds";
+    second.more["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = giver.url() + "/creds?of=this&pod";
     second.more["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = second.folder.path + "/token";
     write_file(second.folder.path + "/token", "shown there\n");
     EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});

@@ -197,13 +197,17 @@ bool url_local_path(const struct url *url, char *ret_path)
     return listing_decode_url(ret_path);
 }
 
-/* Of s3: alone; the others take no query. */
+/* Of s3: alone; the others take no query. A value that is empty, as of a variable that nobody has
+ * set, would send the request elsewhere than was meant. */
 static bool url_takes_query(enum url_scheme scheme, const char *query)
 {
     bool known = scheme == URL_S3;
     for (const char *next = query; known && next; next = strchr(next, '&')) {
         next += *next == '&';
-        known = strncmp(next, "region=", 7) == 0 || strncmp(next, "endpoint=", 9) == 0;
+        const size_t name = strcspn(next, "=&");
+        known = ((name == 6 && memcmp(next, "region", 6) == 0) ||
+                 (name == 8 && memcmp(next, "endpoint", 8) == 0)) &&
+                next[name] == '=' && strcspn(next + name + 1, "&") > 0;
     }
     return known;
 }

@@ -168,9 +168,12 @@ static bool credentials_read_line(const char *path, char *ret_text, size_t capac
 
 /* The endpoint of a container or pod. */
 
-/* Plain HTTP may go to this machine and to the link-local addresses of ECS and EKS alone. */
-static bool credentials_may_ask(const char *url)
+/* Plain HTTP may go to this machine and to the link-local addresses of ECS and EKS alone. A query,
+ * which remotes do not take, goes along with the request. */
+static bool credentials_may_ask(const char *whole)
 {
+    char url[URL_SIZE];
+    snprintf(url, sizeof url, "%.*s", (int)strcspn(whole, "?"), whole);
     static const char *const hosts[] = {"localhost",     "127.0.0.1",      "[::1]",
                                         "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
     struct url parsed;
