@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# For uninstall.cmake: adds the empty folders below the prefix to the file FOLDERS, and notes DESTDIR beside it. Without
-# the lists in the build folder nothing could be removed again, so nothing is installed where they cannot be written.
+# For uninstall.cmake: adds the empty folders below the prefix to the file FOLDERS, and notes
+# DESTDIR beside it. If these lists cannot be written, nothing is installed, because nothing could
+# be removed again.
 get_filename_component(folders_build "${FOLDERS}" DIRECTORY)
 foreach(path IN ITEMS "${folders_build}" "${FOLDERS}" "${folders_build}/install_manifest.txt"
     "${folders_build}/install_destdir.txt")
@@ -16,7 +17,8 @@ if(IS_DIRECTORY "${folders_prefix}")
   file(APPEND "${FOLDERS}" "${folders_empty}")
 endif()
 
-# The folders of all that is installed: those that are not there yet are open to others, whatever the umask.
+# Makes the folders of everything that is installed, if they are not there yet, so that others may
+# enter them, whatever the umask is.
 file(GLOB folders_scripts "${folders_build}/cmake_install.cmake" "${folders_build}/*/cmake_install.cmake")
 foreach(script IN LISTS folders_scripts)
   file(STRINGS "${script}" lines REGEX "file\\(INSTALL DESTINATION \"")

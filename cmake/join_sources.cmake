@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# join_sources(RET_SOURCES SOURCE...): what a target of tests in C++ compiles. Most of a build goes into the
-# templates that each file instantiates anew. With a sanitizer, and in tools/check, up to 16 files of a folder are
-# therefore one translation unit, and what has no linkage is named once in a folder. What is configured by hand
-# compiles each file by itself, so that a missing include is found there. Checkouts in different folders share a
-# compiler cache: the units name their files by relative paths, and files that know where things lie (paths.h) are
-# joined with their like.
+# join_sources(RET_SOURCES SOURCE...): the files that a target of C++ tests compiles (decision
+# 0272). Most of a build's time goes into templates that each file instantiates anew. So with a
+# sanitizer, and in tools/check, up to 16 files of a folder are one translation unit; names without
+# linkage must then be unique in a folder. A build that is configured by hand compiles each file by
+# itself, which finds missing includes.
+#
+# Checkouts in different folders share a compiler cache. For that, the units name their files by
+# relative paths, and files that know absolute places (paths.h) are joined only with each other.
 function(join_sources ret_sources)
   if(NOT WARMPIPE_JOIN_TESTS AND NOT WARMPIPE_SANITIZE)
     set(${ret_sources} ${ARGN} PARENT_SCOPE)

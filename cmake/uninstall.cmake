@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# cmake --build BUILD --target uninstall: removes what the last `cmake --install BUILD` has put there, and the
-# folders that are empty then, up to the one that was the prefix; but not those that were empty before.
+# cmake --build BUILD --target uninstall: removes the files of the last `cmake --install BUILD`, and
+# the folders up to the prefix that are empty after that. Folders that were empty before the
+# installation stay.
 #
 # usage: cmake -D MANIFEST=BUILD/install_manifest.txt -D FOLDERS=BUILD/install_folders.txt -P uninstall.cmake
 cmake_minimum_required(VERSION 3.22) # IN_LIST

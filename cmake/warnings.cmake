@@ -26,8 +26,9 @@ endif()
 # distribution's, or the builder's, to say. (Position independence and full RELRO are always on.)
 option(WARMPIPE_HARDEN "stack protector, _FORTIFY_SOURCE, RELRO and CET, as in packages" OFF)
 if(WARMPIPE_HARDEN)
-  # The same package wherever it is built. Of the link as well, which compiles (-flto), and of the assembler, which
-  # gcc does not tell where it makes fat objects.
+  # The package must be the same wherever it is built, so no file holds the source folder's path.
+  # The linker gets the option too, because it compiles (-flto), and so does the assembler: gcc does
+  # not pass it on if it makes fat objects.
   add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}=.)
   if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND NOT PROJECT_SOURCE_DIR MATCHES ",")
     add_compile_options(-Wa,--debug-prefix-map=${PROJECT_SOURCE_DIR}=.)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by cpack over the packages that it has made, which are packed anew by dpkg-deb: CMake before 3.31 cannot write
-# the field Multi-Arch, and CPack leaves in debugging symbols' packages the folder that it worked in (md5sums) and the
-# umask.
+# Run by cpack after it has made the packages: dpkg-deb packs them anew. CMake before 3.31 cannot
+# write the field Multi-Arch. In packages of debugging symbols CPack's md5sums name the folder that
+# it worked in, and modes depend on the umask.
 set(folders OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 foreach(package IN LISTS CPACK_PACKAGE_FILES)
   set(folder ${package}.folder)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run by cpack over the tree that is to be packed: manual pages and the changelog compressed, a
-# copyright file that refers to the licence instead of repeating it, zsh's completion where Debian's zsh looks.
+# Run by cpack over the tree before it is packed. It compresses the manual pages and the changelog,
+# writes a copyright file that refers to the licence instead of repeating it, and moves zsh's
+# completion to where Debian's zsh looks.
 foreach(program dpkg-shlibdeps file) # without the first CPack makes a package that depends on nothing
   find_program(${program}_program ${program})
   if(NOT ${program}_program)

@@ -156,7 +156,7 @@ class Seed:
                f"own caches: {run.last()}")
 
     def check_messenger(self):
-        """Where an instance has one, threads do not wait for each other, nor for the cache to be loaded: what
+        """With a messenger, threads wait neither for each other nor for the load of the cache. What
         they compile meanwhile is kept by a later start."""
         for arguments in (THREADS, (), ()):
             run = self.run("--messages", *arguments, WARMPIPE_APP="messenger")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every hazard has its row in docs/CORRECTNESS.md; every test named there is in the sources, and every
-file, with the functions that the row names after it."""
+"""Checks that every hazard has its row in docs/CORRECTNESS.md, that every test named there is in
+the sources, and that every file named there exists and has the functions that the row names after
+it."""
 
 import pathlib
 import re

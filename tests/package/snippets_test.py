@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """usage: snippets_test.py BUILD-DIRECTORY
 
-Runs every command and snippet of the pages as written, in a root of its own (sandbox.sh), over the test
-driver; programs that they name are stand-ins there. Commands of developers (builds, whole test suites) are not
-run: their presets, tests, targets and files must be there. Exit status 77: no namespaces here.
+Runs every command and snippet of the pages as written, in a root of its own (sandbox.sh), over the
+test driver; stand-ins take the place of the programs that they name. Commands of developers
+(builds, whole test suites) are not run: it checks only that their presets, tests, targets and files
+exist. Exit status 77: no namespaces here.
 """
 
 import glob
@@ -70,7 +71,8 @@ def runs_under_layer(snippet, command, more=None):
 
 
 def contain(snippet, command, variables, statuses=(0,), groups="--clear-groups"):
-    """In the container: a read-only root, an unknown user, /cache and /tmp volumes. The last line of statistics."""
+    """Runs a command in the container: a read-only root, an unknown user, volumes at /cache and
+    /tmp. Returns the last line of statistics."""
     # Not a new /tmp: these sources may lie there.
     script = (f"rm -f {STATS} && mount --rbind /tmp /tmp && mount -o remount,bind,ro / && cd / &&"
               f" {' '.join([*AS_UNKNOWN_USER[:-1], groups])} \"$@\"; status=$?;"
@@ -193,7 +195,8 @@ def real_ffmpeg(snippet, command):
 
 
 def docker_run(snippet, command):
-    """No engine is needed: contain() does what the options say. What is shown of /dev opens to its group alone."""
+    """Does by contain() what the options say, so that no engine is needed. Only its group may open
+    what is shown of /dev."""
     words = run(snippet, f"printf '%s\\n' {command}").splitlines()
     groups, variables = "--clear-groups", {}
     if "--group-add" in words:
