@@ -300,6 +300,8 @@ void cache_schedule_end_look(struct cache_schedule *schedule,
 {
     const unsigned failures = atomic_load(&schedule->failures);
     atomic_store(&schedule->failures, failed ? failures + (failures < MAX_FAILURES) : 0);
+    /* Of what was compiled during the look; where that is nothing, the next creation sets it. */
+    atomic_store_explicit(&schedule->first_hint_ns, mark->start_ns, memory_order_relaxed);
     atomic_store(&schedule->looked, mark->touched);
     atomic_store(&schedule->looked_hinted, mark->hinted);
     atomic_store(&schedule->looked_busy_ns, mark->busy_ns);

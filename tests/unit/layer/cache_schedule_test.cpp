@@ -79,6 +79,14 @@ TEST(CacheSchedule, LooksBehindABurst)
     }
 }
 
+// One that compiles all its shaders at its first start, for minutes. What it compiles during a look
+// is as old as that look, not as the first of all.
+TEST(CacheSchedule, LooksAndSavesNoMoreOftenAfterHalfAMinute)
+{
+    EXPECT_FALSE(schedule_steps_in_a_long_burst(SCHEDULE_LOOK));
+    EXPECT_FALSE(schedule_steps_in_a_long_burst(SCHEDULE_SAVE));
+}
+
 // A game that compiles a small pipeline now and then, with a cache of 22 or 202 MB: each save
 // writes the whole file.
 TEST(CacheSchedule, WritesALargeFileNoMoreOftenThanItsBytesAllow)

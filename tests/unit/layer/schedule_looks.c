@@ -111,6 +111,28 @@ uint64_t schedule_look_behind(uint64_t pause_ns, bool during)
     return cache_schedule_due(&schedule, last_ns + CLOCK_S, true, &step) - last_ns;
 }
 
+bool schedule_steps_in_a_long_burst(enum schedule_step step)
+{
+    struct cache_schedule schedule;
+    cache_schedule_init(&schedule, 100);
+    schedule_note(&schedule, CLOCK_MS);
+    atomic_store(&schedule.first_hint_ns, clock_now_ns() - 40 * CLOCK_S);
+    for (int looks = 0; looks < 2; looks++) {
+        const struct own_wait_timer timer = own_wait_timer_start();
+        struct cache_schedule_mark mark = cache_schedule_count(&schedule);
+        cache_schedule_begin_look(&schedule, &mark, &timer);
+        schedule_note(&schedule, CLOCK_MS);
+        cache_schedule_end_look(&schedule, &mark, false, true);
+    }
+    atomic_store(&schedule.look_cost_ns, CLOCK_S);
+    atomic_store(&schedule.commit_cost_ns, CLOCK_S);
+    atomic_store(&schedule.last_commit_ns, clock_now_ns());
+    atomic_store(&schedule.pending, step == SCHEDULE_SAVE);
+    const uint64_t now_ns = atomic_load(&schedule.last_hint_ns);
+    enum cache_schedule_step due;
+    return cache_schedule_due(&schedule, now_ns, step == SCHEDULE_LOOK, &due) <= now_ns;
+}
+
 uint64_t schedule_next_save(size_t written, uint64_t spent_ns)
 {
     struct cache_schedule schedule;

@@ -44,6 +44,11 @@ bool schedule_looks_after(uint64_t spent_ns, uint64_t crowd);
  * look is due. */
 uint64_t schedule_look_behind(uint64_t pause_ns, bool during);
 
+/* A program has compiled for longer than a look, or a save, is put off at most, without a pause
+ * behind any look: whether the next one, which costs a second, is due at once. */
+enum schedule_step { SCHEDULE_LOOK, SCHEDULE_SAVE };
+bool schedule_steps_in_a_long_burst(enum schedule_step step);
+
 /* A program has saved so many bytes, which cost 5 ns for each, then compiles for spent_ns, and
  * creates nothing more: how long after the save the next one is due, of what a look has seen. */
 uint64_t schedule_next_save(size_t written, uint64_t spent_ns);
