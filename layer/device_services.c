@@ -337,9 +337,7 @@ bool device_services_finish(struct device_services *services)
     /* The caches before the recorder: what is saved is recorded as such. */
     bool saved = services_finish_caches(services);
     bool recorded = !services->recorder || recorder_finish(services->recorder);
-    if (recorded && saved) {
-        maintenance_finish(services->maintenance);
-    }
+    maintenance_finish(services->maintenance, recorded && saved);
     bool traced = trace_finish(services->trace);
     const bool finished = prewarmed && recorded && saved && traced;
     /* Nobody frees the device, but its start is counted. */

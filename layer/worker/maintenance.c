@@ -178,7 +178,7 @@ void maintenance_start(struct maintenance *maintenance)
     }
 }
 
-void maintenance_finish(struct maintenance *maintenance)
+void maintenance_finish(struct maintenance *maintenance, bool is_unused)
 {
     /* In the child of a fork the lock may be held by a thread that does not exist. */
     if (!maintenance || maintenance->process != getpid()) {
@@ -194,5 +194,7 @@ void maintenance_finish(struct maintenance *maintenance)
            timed_wait(&maintenance->changed, &maintenance->lock, WAIT_FOREVER)) {
     }
     pthread_mutex_unlock(&maintenance->lock);
-    maintenance_release(maintenance);
+    if (is_unused) {
+        maintenance_release(maintenance);
+    }
 }

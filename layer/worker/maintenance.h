@@ -9,6 +9,7 @@
 #ifndef WARMPIPE_LAYER_WORKER_MAINTENANCE_H
 #define WARMPIPE_LAYER_WORKER_MAINTENANCE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct config;
@@ -25,8 +26,9 @@ void maintenance_wrote(struct maintenance *maintenance, uint64_t bytes);
  * thread, which then stays. */
 void maintenance_start(struct maintenance *maintenance);
 
-/* Starts the work, and waits for it as long as this thread has patience (base/clock.h). The memory
- * is freed when the thread has ended. If no thread can be made, the work is done here. */
-void maintenance_finish(struct maintenance *maintenance);
+/* Starts the work, and waits for it as long as this thread has patience (base/clock.h); the thread
+ * ends behind it. is_unused: the memory is freed then; else another thread may still be about to
+ * call the functions above. If no thread can be made, the work is done here. */
+void maintenance_finish(struct maintenance *maintenance, bool is_unused);
 
 #endif

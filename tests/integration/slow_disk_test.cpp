@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <iterator>
 #include <string_view>
 
 #include <fcntl.h>
@@ -415,6 +416,30 @@ TEST_F(SlowDiskTest, TheLineOfAWarmStartIsThereWhenItsDeviceIsGone)
         program.create_compute(0, 2);
         program.destroy_device();
         EXPECT_NE(read_text(getenv("WARMPIPE_STATS")).find("\"destroy\""), std::string::npos);
+    });
+}
+
+// Nor does it keep a thread of ours: a program that makes device after device would have ever more.
+TEST_F(SlowDiskTest, WhoWaitedForItEndsWhenTheDiskAnswers)
+{
+#ifdef WARMPIPE_SANITIZED
+    GTEST_SKIP() << "a sanitizer begins threads of its own";
+#endif
+    const auto threads = [] {
+        const std::filesystem::directory_iterator tasks("/proc/self/task");
+        return std::distance(begin(tasks), end(tasks));
+    };
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    run_at_hanging_disk([&] {
+        const auto before = threads();
+        Program program;
+        program.create_compute(0, 2);
+        wait_until([&] { return threads() >= before + 2; }); // the worker's, and maintenance
+        disk_hangs("fsync");
+        compile_until_the_disk_hangs(program, 2);
+        expect_destroyed(program);
+        disk_answers();
+        wait_until([&] { return threads() == before; });
     });
 }
 

@@ -64,7 +64,7 @@ TEST_F(Maintenance, RestsAfterTheFirstTimeUnlessTheDeviceEnds)
         std::this_thread::yield();
     }
     EXPECT_TRUE(is_kept || clock_now_ns() - start_ns >= CLOCK_S); // on a machine that stood still
-    maintenance_finish(maintenance_);
+    maintenance_finish(maintenance_, true);
     EXPECT_FALSE(has_old());
 }
 
@@ -74,7 +74,7 @@ TEST_F(Maintenance, GoesOnWhileTheDeviceLives)
         save();
         wait_until_done();
     }
-    maintenance_finish(maintenance_);
+    maintenance_finish(maintenance_, true);
 }
 
 } // namespace
