@@ -92,17 +92,19 @@ static struct app_cache_plan app_caches_plan_read(struct app_caches *caches,
 {
     const size_t known_size = atomic_load(&caches->device_cache_size);
     const size_t size = known_size ? known_size : device_cache_blob_bytes(caches->device_cache);
-    const bool has_room = snapshot_answers_reserve(size);
-    if (has_room && habits->rarely_reads) {
-        snapshot_answers_unreserve(size); /* only checks that there is room */
+    struct app_cache_plan plan = {.state = APP_CACHE_PASSED};
+    if (snapshot_answers_reserve(size)) {
+        plan.state = APP_CACHE_SERVED;
+        plan.reserved = size;
+        if (habits->rarely_reads) {
+            snapshot_answers_unreserve(size); /* only checks that there is room */
+            plan.reserved = 0;
+        }
+    } else if (habits->habit == APP_CACHE_SETTLED && !habits->rarely_reads) {
+        plan.state = APP_CACHE_SERVED;
+        plan.answers_empty = true;
     }
-    if (has_room) {
-        return (struct app_cache_plan){.state = APP_CACHE_SERVED,
-                                       .reserved = habits->rarely_reads ? 0 : size};
-    }
-    const bool answers_empty = habits->habit == APP_CACHE_SETTLED && !habits->rarely_reads;
-    return (struct app_cache_plan){.state = answers_empty ? APP_CACHE_SERVED : APP_CACHE_PASSED,
-                                   .answers_empty = answers_empty};
+    return plan;
 }
 
 /* Whether the device's first cache was made empty, and for the program to guard. One rule for all:

@@ -126,22 +126,22 @@ static VkResult app_caches_get_served_data(struct app_caches *caches, struct app
     }
     VkResult result = VK_SUCCESS;
     atomic_store(&caches->device_cache_size, snapshot->size);
-    if (!data) {
-        *data_size = snapshot->size;
-        app_cache_pin(caches, cache, cache_snapshot_reference(snapshot));
-    } else if (*data_size < snapshot->size) {
+    if (data && *data_size < snapshot->size) {
         /* Only the driver can give a part that is valid by itself. */
         result = app_caches_get_own_data(caches, cache, device_cache, data_size, data);
     } else {
-        memcpy(data, snapshot->data, snapshot->size);
         *data_size = snapshot->size;
-        snapshot_answers_given(snapshot->size);
-        snapshot_answers_unreserve(atomic_exchange(&cache->reserved, 0));
-        app_cache_history_answered(caches->history, snapshot->digest, false);
-        app_cache_pin(caches, cache, NULL);
-        if (!atomic_exchange(&caches->is_logged, true)) {
-            log_info("the program reads its pipeline cache back: it now gets more than it made");
+        if (data) {
+            memcpy(data, snapshot->data, snapshot->size);
+            snapshot_answers_given(snapshot->size);
+            snapshot_answers_unreserve(atomic_exchange(&cache->reserved, 0));
+            app_cache_history_answered(caches->history, snapshot->digest, false);
+            if (!atomic_exchange(&caches->is_logged, true)) {
+                log_info(
+                    "the program reads its pipeline cache back: it now gets more than it made");
+            }
         }
+        app_cache_pin(caches, cache, data ? NULL : cache_snapshot_reference(snapshot));
     }
     cache_snapshot_drop(snapshot);
     return result;
@@ -165,12 +165,12 @@ VkResult app_caches_get_data(struct app_caches *caches, VkPipelineCache handle, 
 
 /* What a merge is made of, and what goes down of it. */
 struct app_cache_merge {
-    struct app_cache *target; /* NULL: not known to us */
-    bool target_is_served;    /* until this merge */
+    struct app_cache *target; /* one that is alone, and used for this merge only: not known to us */
     bool all_served;          /* the sources, and none holds anything itself */
     bool uses_device_cache;   /* a source, or the target, has something there */
     bool is_of_blob;          /* a source, or the target, holds what was loaded from disk */
     uint64_t needed;          /* of all of those */
+    uint64_t merged;          /* of the target, where a copy of the device cache is made for it */
     uint32_t count;
     VkPipelineCache *sources; /* room for one more than the program named */
 };
@@ -192,6 +192,7 @@ static void app_cache_merge_forget(struct app_caches *caches, const struct app_c
         struct app_cache *source = app_caches_find(caches, merge->sources[i]);
         if (source) {
             seen_pipelines_forget(&source->seen);
+            atomic_store_explicit(&source->merged, 0, memory_order_relaxed);
         }
     }
 }
@@ -224,9 +225,11 @@ static void app_cache_merge_read(struct app_caches *caches, struct app_cache_mer
 
 /* A cache of the program's is merged from one that was made with the same allocator: there are
  * drivers that move entries, with their memory, from one cache to the other (RADV of Mesa 22.3).
- * The program's allocator may be called here, in the program's own call. */
+ * The program's allocator may be called here, in the program's own call. VK_NULL_HANDLE: there is
+ * nothing, or it is in the target already: a program may merge one cache after the other into it
+ * (ANGLE), and a copy of the device cache for each is dear. */
 static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
-                                                const struct app_cache_merge *merge,
+                                                struct app_cache_merge *merge,
                                                 struct driver_caches *ret_driver)
 {
     *ret_driver = *caches->driver;
@@ -239,10 +242,12 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
     if (!snapshot) {
         return VK_NULL_HANDLE;
     }
-    if (merge->target) {
-        ret_driver->allocator = merge->target->allocator;
+    VkPipelineCache stand_in = VK_NULL_HANDLE;
+    merge->merged = snapshot->digest.low;
+    ret_driver->allocator = merge->target->allocator;
+    if (atomic_load_explicit(&merge->target->merged, memory_order_relaxed) != merge->merged) {
+        stand_in = driver_cache_create(ret_driver, snapshot->data, snapshot->size);
     }
-    VkPipelineCache stand_in = driver_cache_create(ret_driver, snapshot->data, snapshot->size);
     cache_snapshot_drop(snapshot);
     return stand_in;
 }
@@ -250,9 +255,6 @@ static VkPipelineCache app_cache_merge_stand_in(struct app_caches *caches,
 static void app_caches_merge_into(struct app_caches *caches, const struct app_cache_merge *merge)
 {
     struct app_cache *target = merge->target;
-    if (!target) {
-        return;
-    }
     if (app_cache_is(target, APP_CACHE_SERVED)) {
         app_cache_pass(target, true);
     }
@@ -271,7 +273,7 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
                                       VkPipelineCache destination)
 {
     const struct driver_caches *driver = caches->driver;
-    if (merge->target_is_served) {
+    if (app_cache_is(merge->target, APP_CACHE_SERVED)) {
         app_cache_merge_add_served(merge, merge->target);
     }
     struct driver_caches stand_in_driver;
@@ -283,14 +285,16 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
     app_caches_merge_into(caches, merge);
     VkResult result = VK_SUCCESS;
     if (merge->count > 0) {
-        const bool is_of_blob =
-            merge->is_of_blob || app_cache_state_of_call(merge->target) != CRASH_OUTSIDE;
-        const struct crash_call call =
-            driver_cache_enter(driver, CRASH_KEY_READ, is_of_blob ? CRASH_INSIDE : CRASH_OUTSIDE);
+        const struct crash_call call = driver_cache_enter(
+            driver, CRASH_KEY_READ,
+            merge->is_of_blob ? CRASH_INSIDE : app_cache_state_of_call(merge->target));
         result = driver->table->MergePipelineCaches(driver->device, destination, merge->count,
                                                     merge->sources);
         driver_cache_leave(driver, &call);
         app_cache_merge_forget(caches, merge);
+        if (stand_in != VK_NULL_HANDLE && result == VK_SUCCESS) {
+            atomic_store_explicit(&merge->target->merged, merge->merged, memory_order_relaxed);
+        }
     }
     driver_cache_destroy(&stand_in_driver, stand_in);
     return result;
@@ -299,17 +303,18 @@ static VkResult app_caches_merge_down(struct app_caches *caches, struct app_cach
 VkResult app_caches_merge(struct app_caches *caches, VkPipelineCache destination,
                           uint32_t source_count, const VkPipelineCache *sources)
 {
-    struct app_cache_merge merge = {.target = app_caches_find(caches, destination)};
-    merge.target_is_served = merge.target && app_cache_is(merge.target, APP_CACHE_SERVED);
+    struct app_cache unknown = {.state = APP_CACHE_ALONE};
+    struct app_cache *known = app_caches_find(caches, destination);
+    struct app_cache_merge merge = {.target = known ? known : &unknown};
     merge.sources = calloc((size_t)source_count + 1, sizeof *merge.sources);
     if (!merge.sources) {
         return VK_ERROR_OUT_OF_HOST_MEMORY;
     }
     VkResult result = VK_SUCCESS;
-    struct passed_cache *passed = merge.target ? atomic_load(&merge.target->passed) : NULL;
+    struct passed_cache *passed = atomic_load(&merge.target->passed);
     cache_collection_begin_merge(caches->collection, passed);
     app_cache_merge_read(caches, &merge, source_count, sources);
-    if (!merge.target_is_served || !merge.all_served) {
+    if (!app_cache_is(merge.target, APP_CACHE_SERVED) || !merge.all_served) {
         result = app_caches_merge_down(caches, &merge, destination);
     } else if (merge.uses_device_cache) {
         /* All that is merged is in the device cache, from which the target is answered as well.

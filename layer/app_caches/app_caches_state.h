@@ -38,6 +38,8 @@ struct app_cache {
                                          with; NULL: none */
     _Atomic size_t reserved;          /* bytes of the budget, for reading it back */
     struct cache_snapshot *pinned;    /* the snapshot that answered a size query; under `lock` */
+    _Atomic uint64_t merged;    /* half of the digest of the copy of the device cache that was last
+                                   merged into it, and is there; 0: none */
     _Atomic uint64_t needed;    /* a snapshot with this change holds all that is in its name */
     struct seen_pipelines seen; /* created in its name */
     struct passed_cache *_Atomic passed; /* in the collection; NULL: it is not collected */

@@ -193,6 +193,77 @@ TEST_F(KeptCachesTest, OneThatKeepsOneOfManyIsServedAllOthers)
     EXPECT_EQ(served(third), count - 1);
 }
 
+// ANGLE: an empty cache for each program, merged at once into one that is kept. They are served,
+// and the kept one is merged from a copy of the whole device cache.
+TEST_F(KeptCachesTest, OneThatMergesManyIntoTheKeptOneGetsACopyOfOursWhenItHasCompiled)
+{
+    environment["WPTEST_ICD_MERGE_MOVES"] = "1";
+    constexpr unsigned count = 100;
+    const auto program = [&](unsigned fresh) {
+        return [&, fresh] {
+            Program owner;
+            VkPipelineCache kept = owner.create_cache(read_bytes(file("own")));
+            const auto merge = [&](unsigned first, unsigned end) {
+                VkPipelineCache cache = owner.create_cache();
+                owner.create_compute(first, end, cache);
+                EXPECT_EQ(vkMergePipelineCaches(owner.device, kept, 1, &cache), VK_SUCCESS);
+                owner.destroy_cache(cache);
+            };
+            for (unsigned i = 0; i < count; ++i) {
+                merge(i, i + 1);
+            }
+            merge(1000, 1000 + fresh);
+            write_bytes(file("own"), owner.cache_data(kept));
+            VkPipelineCache other = owner.create_cache(read_bytes(file("own")));
+            EXPECT_EQ(vkMergePipelineCaches(owner.device, other, 1, &kept), VK_SUCCESS);
+            merge(0, 1);
+            write_bytes(file("again"), owner.cache_data(kept));
+            owner.destroy_cache(other);
+            owner.destroy_cache(kept);
+        };
+    };
+    run(program(1));
+    run(program(1));
+    const Outcome third = run(program(2));
+    EXPECT_EQ(served(third), count + 2);
+    EXPECT_EQ(third.hits(), count + 1);
+    EXPECT_LT(third.calls("vkCreatePipelineCache"), count + 20);
+    EXPECT_EQ(holds(read_bytes(file("own")), 0, count), count);
+    EXPECT_EQ(holds(read_bytes(file("own")), 1000, 1002), 2u);
+    EXPECT_EQ(holds(read_bytes(file("again")), 0, 1), 1u) << "the merge has moved it away";
+}
+
+TEST_F(KeptCachesTest, WhatTheDriverDidNotMergeIsMergedWhenTheProgramTriesAgain)
+{
+    mode("serve");
+    run([&] {
+        Program program;
+        VkPipelineCache cache = program.create_cache();
+        write_bytes(file("own"), program.cache_data(cache));
+        program.destroy_cache(cache);
+        program.create_compute(0, 3);
+    });
+    // The copy of ours is the driver's fifth cache, behind ours and the program's three.
+    for (const char *failure : {"vkMergePipelineCaches:1=-1", "vkCreatePipelineCache:5=-1"}) {
+        environment["WPTEST_ICD_FAIL"] = failure;
+        run([&] {
+            Program program;
+            VkPipelineCache kept = program.create_cache(read_bytes(file("own")));
+            VkPipelineCache sources[] = {program.create_cache(read_bytes(file("own"))),
+                                         program.create_cache()};
+            program.create_compute(0, 3, sources[1]);
+            vkMergePipelineCaches(program.device, kept, 2, sources);
+            EXPECT_EQ(vkMergePipelineCaches(program.device, kept, 2, sources), VK_SUCCESS);
+            write_bytes(file("merged"), program.cache_data(kept));
+            program.destroy_cache(sources[0]);
+            program.destroy_cache(sources[1]);
+            program.destroy_cache(kept);
+        });
+        environment.erase("WPTEST_ICD_FAIL");
+        EXPECT_EQ(holds(read_bytes(file("merged")), 0, 3), 3u) << failure;
+    }
+}
+
 // A program that makes few caches and reads each back before the budget is spent, and one that
 // exceeds it: 20 answers of 80 pipelines of 64 KiB are 100 MiB.
 TEST_F(KeptCachesTest, BeyondTheBudgetTheyArePassedOnUntilTheProgramIsKnown)

@@ -72,7 +72,7 @@ MUTANTS = [
      "if (timed_lock(&writer->lock, CACHE_STEP_WAIT_NS)) { /* else one save too many, or later */",
      "if (timed_lock(&writer->lock, WAIT_FOREVER)) {", r"integration\.Of/SlowFirstLoadTest"),
     ("one size for both calls of the idiom",
-     "app_cache_pin(caches, cache, cache_snapshot_reference(snapshot));",
+     "app_cache_pin(caches, cache, data ? NULL : cache_snapshot_reference(snapshot));",
      "app_cache_pin(caches, cache, NULL);", r"integration\.ServedCachesTest"),
     ("garbage in data of one size", "if (writer->fresh.has_hinted && is_resized && allowed",
      "if (writer->fresh.has_hinted && allowed",
