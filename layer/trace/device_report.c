@@ -34,6 +34,12 @@ void device_report_state(struct device_report *report, enum cache_state state, e
     trace_state(report->trace, state);
 }
 
+/* Under the lock. */
+static enum status device_report_reason(const struct device_report *report)
+{
+    return report->not_saved != STATUS_ok ? report->not_saved : report->reason;
+}
+
 bool device_report_is_cold(struct device_report *report)
 {
     pthread_mutex_lock(&report->lock);
@@ -94,14 +100,13 @@ void device_report_load_ended(struct device_report *report, uint64_t start_ns)
 
 void device_report_not_saved(struct device_report *report, enum status reason, const char *path)
 {
-    const bool is_ineffective = reason == STATUS_ineffective;
     pthread_mutex_lock(&report->lock);
-    const bool is_known = is_ineffective && report->state == CACHE_STATE_INEFFECTIVE;
-    report->reason = reason;
+    const enum status before = report->not_saved;
+    report->not_saved = reason;
     pthread_mutex_unlock(&report->lock);
-    if (is_ineffective) {
-        if (!is_known) {
-            device_report_state(report, CACHE_STATE_INEFFECTIVE, reason);
+    if (reason == STATUS_ineffective) {
+        if (before != reason) {
+            trace_state(report->trace, CACHE_STATE_INEFFECTIVE);
             log_info("not saved (ineffective): %s", status_text(reason));
         }
         return;
@@ -115,10 +120,7 @@ void device_report_saved(struct device_report *report, size_t bytes, bool as_par
 {
     pthread_mutex_lock(&report->lock);
     report->saved_bytes = bytes;
-    if (report->state == CACHE_STATE_INEFFECTIVE) {
-        report->state = CACHE_STATE_COLD;
-        report->reason = STATUS_no_file;
-    }
+    report->not_saved = STATUS_ok;
     pthread_mutex_unlock(&report->lock);
     log_info("saved %zu bytes%s: %s", bytes,
              as_part ? " as a part, for the next save to take up" : "", path);
@@ -160,8 +162,8 @@ void device_report_write(struct device_report *report, const char *event)
         .identity = identity,
     };
     pthread_mutex_lock(&report->lock);
-    line.state = report->state;
-    line.reason = report->reason;
+    line.reason = device_report_reason(report);
+    line.state = line.reason == STATUS_ineffective ? CACHE_STATE_INEFFECTIVE : report->state;
     line.loaded_bytes = report->loaded_bytes;
     line.saved_bytes = report->saved_bytes;
     pthread_mutex_unlock(&report->lock);
@@ -208,9 +210,10 @@ static void device_report_summarize(struct device_report *report)
         char size[TEXT_BYTES_SIZE];
         text_bytes(report->saved_bytes, size);
         snprintf(saved, sizeof saved, "saved %s", size);
-    } else if (report->state != CACHE_STATE_LOADED || report->reason != STATUS_ok ||
+    } else if (report->state != CACHE_STATE_LOADED || report->not_saved != STATUS_ok ||
                (report->config->read_only && misses > 0)) {
-        const enum status reason = report->config->read_only ? STATUS_read_only : report->reason;
+        const enum status reason =
+            report->config->read_only ? STATUS_read_only : device_report_reason(report);
         /* That there was no file is why it started cold, at most. */
         const bool is_told = reason != STATUS_ok && reason != STATUS_no_file;
         snprintf(saved, sizeof saved, "nothing saved%s%s%s", is_told ? " (" : "",

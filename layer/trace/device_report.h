@@ -27,9 +27,10 @@ struct device_report {
     uint32_t device_index; /* counts the devices of this process */
     bool counts;           /* this device counts in program.json */
 
-    pthread_mutex_t lock; /* over what follows */
-    enum cache_state state;
-    enum status reason;
+    pthread_mutex_t lock;   /* over what follows */
+    enum cache_state state; /* as it was loaded: `not_saved` tells whether it is ineffective */
+    enum status reason;     /* of the state */
+    enum status not_saved;  /* why the last snapshot or commit failed; ok: it did not */
     size_t loaded_bytes;
     size_t saved_bytes;
 

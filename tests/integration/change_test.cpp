@@ -141,7 +141,7 @@ TEST_F(ChangeTest, AnEmptyCacheIsLookedAtAgain)
 TEST_F(ChangeTest, AFailedReadIsTriedAgain)
 {
     environment["WPTEST_ICD_FAIL"] = "vkGetPipelineCacheData:1=-1";
-    run([&] {
+    const Outcome outcome = run([&] {
         Program program;
         program.create_compute(0, 5);
         for (int i = 0; i < 10000 && cache_files().empty(); ++i) {
@@ -149,6 +149,7 @@ TEST_F(ChangeTest, AFailedReadIsTriedAgain)
         }
         EXPECT_FALSE(cache_files().empty()) << "not before the end";
     });
+    EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "no_file") << "it was saved";
     EXPECT_EQ(run(program).hits(), 5u);
 }
 
