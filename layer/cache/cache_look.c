@@ -315,5 +315,9 @@ enum status cache_writer_look_finally(struct cache_writer *writer, VkPipelineCac
         device_report_not_saved(writer->report, STATUS_too_slow, store_path(writer->store));
         return STATUS_too_slow;
     }
+    const enum status reason = cache_writer_look_at_all(writer, device_cache, LOOK_AT_END);
+    if (!cache_look_has_failed(reason)) {
+        return reason;
+    }
     return cache_writer_look_at_all(writer, device_cache, LOOK_AT_END);
 }

@@ -166,6 +166,21 @@ TEST_F(ChangeTest, AFailedReadIsTriedAgainAtTheEnd)
     EXPECT_EQ(run(program).hits(), 5u);
 }
 
+// The first read of a short program is its last one.
+TEST_F(ChangeTest, AFailedReadAtTheEndIsTriedAgain)
+{
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "60000";
+    for (const char *call : {"1", "2"}) { // the question for the size, and for the data
+        for (const auto &file : cache_files()) {
+            std::filesystem::remove(file);
+        }
+        environment["WPTEST_ICD_FAIL"] = "vkGetPipelineCacheData:" + std::string(call) + "=-1";
+        const Outcome outcome = run([] { Program().create_compute(0, 5); });
+        EXPECT_GT(outcome.stats_of()["cache"]["saved_bytes"], 0) << call;
+        EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "no_file") << call;
+    }
+}
+
 // Above the limit not a byte is read, however often the size is asked.
 TEST_F(ChangeTest, ACacheAboveTheLimitIsNotRead)
 {
