@@ -234,7 +234,7 @@ enum status recipe_crashes_change(const char *root, const char *app, struct dige
         (pipeline && !list_add(&list, pipeline, 1))) {
         return STATUS_out_of_memory;
     }
-    if (!pipeline && list.deaths == 0) {
+    if (!pipeline && list.deaths == 0 && !list.died_late) {
         return STATUS_ok;
     }
     list.deaths = pipeline ? list.deaths : 0;

@@ -168,6 +168,24 @@ TEST_F(RecipeCrashes, AreForgottenWhereTheProgramLivesWithThem)
     EXPECT_TRUE(absolve({first})) << "warm has gone through all";
 }
 
+// Also where `warm` has gone through all of them right after that.
+TEST_F(RecipeCrashes, CanBeForgottenOnceMoreAfterAWarmThatFoundNone)
+{
+    const auto absolve = [&] { recipe_crashes_absolve(root.c_str(), "app", identity, &first, 1); };
+    const auto are_many = [&] { return recipe_crashes_are_many(open().get()); };
+    crash(first, second);
+    crash(first, second);
+    EXPECT_TRUE(are_many());
+    absolve();
+    EXPECT_FALSE(are_many());
+    EXPECT_EQ(recipe_crashes_change(root.c_str(), "app", identity, nullptr), STATUS_ok);
+    crash(first, second);
+    crash(first, second);
+    EXPECT_TRUE(are_many());
+    absolve();
+    EXPECT_FALSE(are_many());
+}
+
 TEST_F(RecipeCrashes, AreNotForgottenWhereOneDiedLate)
 {
     crash(first, second);
