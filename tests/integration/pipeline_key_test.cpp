@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The driver's key of a device: a replay whose device has another one compiles nothing, for the
 // program would find none of it.
+#include <fstream>
+
+#include <sys/wait.h>
+
 #include "paths.h"
 #include "recipes.hpp"
+
+extern "C" {
+#include "common/recipes/recipes.h"
+}
 
 namespace {
 
@@ -25,6 +33,12 @@ class PipelineKeyTest : public RecipesTest {
     json warm(int status, const std::vector<std::string> &options = {})
     {
         remove_caches();
+        return warm_further(status, options);
+    }
+
+    // The same beside the cache.
+    json warm_further(int status, const std::vector<std::string> &options = {})
+    {
         std::vector<std::string> command = {WARMPIPE_TOOL, "warm", "--json"};
         command.insert(command.end(), options.begin(), options.end());
         const Outcome outcome = execute(command, {Layer::absent, true, status});
@@ -67,6 +81,53 @@ TEST_F(PipelineKeyTest, NothingIsCompiledForAnotherKey)
 
     cache = warm(0, {"--force"});
     EXPECT_EQ(cache["compiled"], PIPELINES);
+}
+
+// Such as a cache for which recipes were imported: the program's next start compiles them, or the
+// next `warm`.
+TEST_F(PipelineKeyTest, WhatIsNotCompiledForAnotherKeyIsNotFinished)
+{
+    program();
+    ASSERT_EQ(cache_files().size(), 1u);
+    const std::filesystem::path note = cache_files().at(0).replace_extension(".wanted");
+    std::ofstream(note) << "unfinished\n";
+    environment["WPTEST_ICD_KEY"] = "2";
+    EXPECT_EQ(warm_further(1)["other_pipeline_key"], PIPELINES);
+    EXPECT_EQ(read_text(note), "unfinished\n");
+    environment.erase("WPTEST_ICD_KEY");
+    EXPECT_EQ(warm_further(0)["hit"], PIPELINES);
+    EXPECT_EQ(warm_further(0)["state"], "ready");
+}
+
+// Nothing was gone through where it does not kill the program.
+TEST_F(PipelineKeyTest, DeathsAreNotForgottenForAnotherKey)
+{
+    program();
+    const std::string name = cache_files().at(0).stem();
+    digest identity;
+    ASSERT_TRUE(digest_parse(name.c_str(), &identity));
+    for (uint64_t i = 1; i <= 2; i++) {
+        const pid_t child = fork();
+        if (child == 0) {
+            recipe_crashes *crashes;
+            if (recipe_crashes_open(cache_root().c_str(), "program", identity, 1, &crashes) ==
+                STATUS_ok) {
+                recipe_crashes_begin(crashes, 0, digest{i, i});
+            }
+            _exit(0);
+        }
+        waitpid(child, nullptr, 0);
+    }
+    const auto are_many = [&] {
+        return recipe_crashes_are_many_of(cache_root().c_str(), "program", identity);
+    };
+    ASSERT_TRUE(are_many());
+    environment["WPTEST_ICD_KEY"] = "2";
+    EXPECT_EQ(warm(1)["other_pipeline_key"], PIPELINES);
+    EXPECT_TRUE(are_many());
+    environment.erase("WPTEST_ICD_KEY");
+    warm(0);
+    EXPECT_FALSE(are_many());
 }
 
 // The settings of the program have changed, too.

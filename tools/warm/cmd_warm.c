@@ -125,6 +125,7 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
         return;
     }
     warm_shared_reset(warming->shared);
+    const bool was_unfinished = warm_unfinished_is(target);
     const bool made = !target->offer_only && warm_unfinished_begin(target);
     uint64_t begin = clock_now_ns();
     warm_watch_run(target, warming->shared, &warming->probe);
@@ -133,12 +134,14 @@ static void warm_one(struct warming *warming, const struct warm_target *target,
     if (report->state == WARM_STATE_WARMED) {
         warm_recipes_note_saved(target, warming->shared, unsaved, unsaved_count);
     }
-    if (!target->offer_only && warming->shared->end == WARM_END_DONE &&
-        report->state != WARM_STATE_NOT_SAVED) {
+    const bool is_done = !target->offer_only && warming->shared->end == WARM_END_DONE;
+    /* What the driver compiles otherwise here waits for the program, or for a later `warm`. */
+    const bool is_through = is_done && report->counts.of[WARM_OTHER_KEY] == 0;
+    if (is_done && report->state != WARM_STATE_NOT_SAVED && (is_through || !was_unfinished)) {
         warm_unfinished_end(target, made);
     }
     warm_coverage_add(&warming->coverage, report, warming->shared);
-    if (warming->own && !target->offer_only && warming->shared->end == WARM_END_DONE) {
+    if (warming->own && is_through) {
         recipe_crashes_change(target->root, target->app, target->digest, NULL);
     }
 }
