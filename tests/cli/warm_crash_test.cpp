@@ -209,6 +209,31 @@ TEST_F(WarmCutShort, WhatWasKilledIsBegunAgain)
     EXPECT_EQ(caches({}).at(0)["state"], "ready");
 }
 
+// ^Z, or a container that is frozen: for as long nothing is compiled, and nothing hangs.
+TEST_F(Warm, WhoIsStoppedIsNotTakenForADriverThatHangs)
+{
+    record();
+    std::filesystem::remove(log);
+    const ToolResult result = run_program(
+        {"/bin/bash", "-c",
+         "setsid \"$tool\" warm --jobs 1 --timeout 3 --json & pid=$!\n"
+         "until grep -q '\"event\":\"pipeline\"' \"$WPTEST_ICD_LOG\"; do sleep 0.02; done "
+         "2>/dev/null\n"
+         "kill -STOP -- -$pid\n"
+         "sleep 4\n" // longer than a driver may take
+         "slept() { awk '/^voluntary/ {print $2}' /proc/$pid/status; }\n"
+         "before=$(slept)\n"
+         "kill -CONT $pid\n" // it looks at the child first
+         "until [ $(slept) -gt $((before + 2)) ]; do sleep 0.02; done\n"
+         "kill -CONT -- -$pid\n"
+         "wait $pid"},
+        environment({{"tool", WARMPIPE_TOOL}, {"WPTEST_ICD_COMPILE_US", "200000"}}));
+    EXPECT_EQ(result.exit_status, 0) << result.err;
+    const json cache = json::parse(result.out)["caches"].at(0);
+    EXPECT_EQ(cache["crashed"], 0) << cache;
+    EXPECT_EQ(cache["compiled"], PIPELINES) << cache;
+}
+
 // In vkCreateDevice, say, or while its cache is read: that is not for want of memory.
 TEST_F(Warm, ADriverThatHangsBesidePipelinesIsToldSo)
 {

@@ -17,6 +17,10 @@
 
 #define WATCH_INTERVAL_NS (100 * CLOCK_MS)
 
+/* A longer time between two looks counts as this: we were stopped, as a rule with the child (^Z, a
+ * container that was frozen). */
+#define WATCH_STEP_NS CLOCK_S
+
 /* A process that was asked to end is killed after this time. */
 #define WATCH_END_NS (30 * CLOCK_S)
 
@@ -205,13 +209,18 @@ struct watch {
     struct warm_progress progress;
     pid_t pid;
     int fd;
-    uint64_t active_ns; /* when a worker was last seen busy */
-    uint64_t asked_ns;  /* when the child was asked to end; 0: it was not */
-    int signals;        /* that were passed on */
-    size_t hung;        /* the item that it was killed for, or WARM_ALL */
-    bool is_killed;     /* by SIGKILL, which no driver sends itself */
-    bool is_idle;       /* killed here: no worker was busy for too long */
-    size_t pending;     /* items at the last death of which nothing is known; SIZE_MAX: none */
+    uint64_t looked_ns; /* at the workers */
+    uint64_t idle_ns;   /* how long no worker has been busy */
+    struct {
+        uint64_t since_ns; /* as in the slot */
+        uint64_t ns;       /* how long the worker has been at it */
+    } busy[WARM_MAX_JOBS];
+    uint64_t asked_ns; /* when the child was asked to end; 0: it was not */
+    int signals;       /* that were passed on */
+    size_t hung;       /* the item that it was killed for, or WARM_ALL */
+    bool is_killed;    /* by SIGKILL, which no driver sends itself */
+    bool is_idle;      /* killed here: no worker was busy for too long */
+    size_t pending;    /* items at the last death of which nothing is known; SIZE_MAX: none */
 };
 
 /* The first signal asks the child to end, the second one kills it. */
@@ -229,27 +238,44 @@ static void watch_pass_signals(struct watch *watch)
     }
 }
 
+/* How long a worker has been at its item, as far as we were there to see; 0: it is idle. */
+static uint64_t watch_busy(struct watch *watch, unsigned worker, uint64_t step_ns)
+{
+    const struct warm_slot *slot = &watch->shared->slots[worker];
+    const uint64_t since_ns = atomic_load(&slot->since_ns);
+    if (atomic_load(&slot->item) == 0) {
+        return 0;
+    }
+    if (watch->busy[worker].since_ns != since_ns) {
+        watch->busy[worker].since_ns = since_ns;
+        watch->busy[worker].ns = 0;
+    }
+    watch->busy[worker].ns += step_ns;
+    return watch->busy[worker].ns;
+}
+
 /* Kills a child with a worker that is at one pipeline for too long, or with no busy worker. */
 static void watch_check_hang(struct watch *watch)
 {
     const uint64_t now = clock_now_ns();
+    const uint64_t gone_ns = now - watch->looked_ns;
+    const uint64_t step_ns = gone_ns < WATCH_STEP_NS ? gone_ns : WATCH_STEP_NS;
     const uint64_t timeout = watch->target.timeout_ns;
-    for (int i = 0; i < WARM_MAX_JOBS; i++) {
+    watch->looked_ns = now;
+    watch->idle_ns += step_ns;
+    for (unsigned i = 0; i < WARM_MAX_JOBS; i++) {
         struct warm_slot *slot = &watch->shared->slots[i];
         const uint32_t item = atomic_load(&slot->item);
-        const uint64_t since = atomic_load(&slot->since_ns);
-        if (item == 0) {
-            continue;
-        }
-        watch->active_ns = now;
-        if (now > since && now - since > timeout && atomic_load(&slot->item) == item &&
-            atomic_load(&slot->since_ns) == since) {
+        const uint64_t busy_ns = watch_busy(watch, i, step_ns);
+        watch->idle_ns = busy_ns > 0 ? 0 : watch->idle_ns;
+        if (item != 0 && busy_ns > timeout && atomic_load(&slot->item) == item &&
+            atomic_load(&slot->since_ns) == watch->busy[i].since_ns) {
             watch->hung = item - 1;
             kill(watch->pid, SIGKILL);
             return;
         }
     }
-    if (now - watch->active_ns > timeout) {
+    if (watch->idle_ns > timeout) {
         watch->is_idle = true;
         kill(watch->pid, SIGKILL);
     }
@@ -258,7 +284,8 @@ static void watch_check_hang(struct watch *watch)
 /* Until the child has ended. */
 static void watch_wait(struct watch *watch)
 {
-    watch->active_ns = clock_now_ns();
+    watch->looked_ns = clock_now_ns();
+    watch->idle_ns = 0;
     watch->hung = WARM_ALL;
     watch->is_idle = false;
     while (!watch_wait_for(watch->fd, clock_now_ns() + WATCH_INTERVAL_NS)) {
