@@ -168,6 +168,7 @@ DIR *listing_open(int directory_fd, const char *name)
 const char *listing_next(DIR *listing)
 {
     const struct dirent *entry;
+    errno = 0;
     do {
         entry = listing ? readdir(listing) : NULL;
     } while (entry && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));

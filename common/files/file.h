@@ -41,7 +41,8 @@ int file_open_folder(int directory_fd, const char *name);
  * through a symbolic link. NULL, which the functions below take as an empty one: see errno. */
 DIR *listing_open(int directory_fd, const char *name);
 
-/* The next name except "." and "..", valid until the next call; NULL: no more. */
+/* The next name except "." and "..", valid until the next call. NULL: no more, or, if errno is not
+ * 0, the folder cannot be read on. */
 const char *listing_next(DIR *listing);
 
 /* Closed at the end of its scope, as what AUTO_CLOSE (base/io.h) stands before. */

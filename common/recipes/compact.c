@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The sources and the compaction of merge.h. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +13,6 @@
 #include "common/files/names.h"
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
-
-#define MAX_SEGMENTS ((size_t)1024)
 
 /* Up to this many segments of dead processes are left alone. */
 #define MANY_SEGMENTS 4
@@ -35,26 +34,30 @@ static int compact_compare_sources(const void *left, const void *right)
 }
 
 /* Lists the segments, not opened yet, the smallest first: little is written, and most segments are
- * small. False: out of memory, or the folder cannot be listed. */
-static bool compact_list_sources(int folder_fd, struct recipe_sources *sources, size_t *ret_count)
+ * small. False: out of memory, or not all of the folder can be listed: what is not known may hold
+ * what others refer to, which would be dropped. */
+static __attribute__((cold)) bool
+compact_list_sources(int folder_fd, struct recipe_sources *sources, size_t *ret_count)
 {
     AUTO_LISTING DIR *listing = listing_open(folder_fd, ".");
-    sources->sources = calloc(MAX_SEGMENTS, sizeof *sources->sources);
-    sources->inputs = calloc(MAX_SEGMENTS, sizeof *sources->inputs);
-    const bool enough_memory = sources->sources && sources->inputs;
     const char *name;
     struct stat status;
     size_t count = 0;
-    while (enough_memory && count < MAX_SEGMENTS && (name = recipe_folder_next_segment(listing))) {
-        if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+    bool is_whole = listing;
+    while (is_whole && (name = recipe_folder_next_segment(listing))) {
+        if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) != 0) {
+            is_whole = errno == ENOENT;
+        } else if ((is_whole = array_reserve(&sources->sources, count, sizeof *sources->sources))) {
             struct recipe_source *source = &sources->sources[count++];
-            source->size = (uint64_t)status.st_size;
+            *source = (struct recipe_source){.size = (uint64_t)status.st_size};
             memcpy(source->name, name, strlen(name) + 1);
         }
     }
+    is_whole = is_whole && errno == 0;
+    sources->inputs = calloc(count + 1, sizeof *sources->inputs);
     array_sort(sources->sources, count, sizeof *sources->sources, compact_compare_sources);
     *ret_count = count;
-    return listing && enough_memory;
+    return is_whole && sources->inputs;
 }
 
 /* Whether it can be opened as a segment of ours. Others cannot be merged: they would take the
@@ -71,32 +74,31 @@ static bool compact_is_ours(int folder_fd, const char *name)
     return status == STATUS_ok || status == STATUS_bad_header_digest;
 }
 
-/* Locks a segment of a dead process, shared. -1: it stays, as another user's does. *ret_gone: it
- * was empty, and is removed unless limits say otherwise. */
-static int compact_hold_source(const struct recipe_sources *sources, int folder_fd,
-                               const struct recipe_sources_limits *limits,
-                               const struct recipe_source *source, bool *ret_gone)
+/* Locks a segment of a dead process, shared; its fd is -1 if it stays, as another user's does.
+ * True: it was empty, and is removed unless limits say otherwise. */
+static bool compact_hold_source(const struct recipe_sources *sources, int folder_fd,
+                                const struct recipe_sources_limits *limits,
+                                struct recipe_source *source)
 {
     struct stat status;
     const bool has_room = sources->held < limits->segments && source->size <= limits->bytes &&
                           sources->bytes_held <= limits->bytes - source->size;
     const int fd = has_room ? file_open_abandoned(folder_fd, source->name) : -1;
-    *ret_gone = false;
-    if (fd < 0) {
-        return -1;
+    source->fd = -1;
+    if (fd < 0 || fstat(fd, &status) != 0 || status.st_uid != geteuid() ||
+        (status.st_size > 0 && !compact_is_ours(folder_fd, source->name))) {
+        io_close(fd);
+        return false;
     }
-    const bool is_own = fstat(fd, &status) == 0 && status.st_uid == geteuid();
-    if (is_own && status.st_size > 0 && compact_is_ours(folder_fd, source->name)) {
-        return fd;
+    if (status.st_size > 0) {
+        source->fd = fd;
+        return false;
     }
-    if (is_own && status.st_size == 0) {
-        *ret_gone = true;
-        if (!limits->keeps_empty) {
-            unlinkat(folder_fd, source->name, 0);
-        }
+    if (!limits->keeps_empty) {
+        unlinkat(folder_fd, source->name, 0);
     }
     close(fd);
-    return -1;
+    return true;
 }
 
 static void compact_add_source(struct recipe_sources *sources, const struct recipe_source *source)
@@ -111,16 +113,14 @@ static enum status compact_hold_sources(int folder_fd, const struct recipe_sourc
                                         struct recipe_sources *sources)
 {
     size_t count;
-    bool is_gone;
     *sources = (struct recipe_sources){.lock_fd = -1};
     if (!compact_list_sources(folder_fd, sources, &count)) {
         return STATUS_out_of_memory;
     }
     for (size_t i = 0; i < count; i++) {
-        struct recipe_source source = sources->sources[i];
-        source.fd = compact_hold_source(sources, folder_fd, limits, &source, &is_gone);
-        if (!is_gone) {
-            compact_add_source(sources, &source);
+        struct recipe_source *source = &sources->sources[i];
+        if (!compact_hold_source(sources, folder_fd, limits, source)) {
+            compact_add_source(sources, source);
         }
     }
     return STATUS_ok;
@@ -135,24 +135,24 @@ static enum status compact_open_sources(int folder_fd, const struct recipe_sourc
     sources->count = sources->held = 0;
     sources->bytes_held = sources->bytes_beside = 0;
     for (size_t i = 0; i < count; i++) {
-        struct recipe_source source = sources->sources[i];
-        const enum recipes_access access = source.fd >= 0 ? RECIPES_WHOLE : RECIPES_READ;
+        struct recipe_source *source = &sources->sources[i];
+        const enum recipes_access access = source->fd >= 0 ? RECIPES_WHOLE : RECIPES_READ;
         if (status != STATUS_out_of_memory) {
-            status = recipe_segment_open(folder_fd, source.name, access, &source.segment);
+            status = recipe_segment_open(folder_fd, source->name, access, &source->segment);
         }
         if (status != STATUS_ok) {
             sources->unopened += recipe_segment_is_damage(status);
-            sources->failed |= status == STATUS_io_error;
-            io_close(source.fd);
+            sources->failed |= status == STATUS_io_error || status == STATUS_too_large;
+            io_close(source->fd);
             continue;
         }
         if (sources->count - sources->held >= limits->segments) {
-            recipe_segment_close_fd(&source.segment);
+            recipe_segment_close_fd(&source->segment);
         }
-        source.size = source.segment.size;
+        source->size = source->segment.size;
         sources->inputs[sources->count] = (struct recipe_merge_input){
-            .segment = &sources->sources[sources->count].segment, .stays = source.fd < 0};
-        compact_add_source(sources, &source);
+            .segment = &sources->sources[sources->count].segment, .stays = source->fd < 0};
+        compact_add_source(sources, source);
     }
     return status == STATUS_out_of_memory ? status : STATUS_ok;
 }

@@ -158,7 +158,7 @@ struct recipe_sources {
     uint64_t bytes_held;
     uint64_t bytes_beside;
     uint64_t unopened; /* segments that have lost something and could not be opened */
-    bool failed;       /* one of them because memory lacked or a disk failed */
+    bool failed;       /* one of them because memory lacked, a disk failed, or it is too large */
 };
 
 /* Opens all segments that can be read, and locks those of dead processes, so that nobody resumes

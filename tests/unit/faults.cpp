@@ -132,6 +132,9 @@ struct dirent *readdir(DIR *listing)
     // Where a long has 32 bits, the compiler calls this function by the second name.
     constexpr auto name = sizeof(long) < sizeof(off_t) ? "readdir64" : "readdir";
     static const auto next = reinterpret_cast<struct dirent *(*)(DIR *)>(dlsym(RTLD_NEXT, name));
+    if (fails("readdir")) {
+        return nullptr;
+    }
     struct dirent *entry = next(listing);
     if (entry && !faults.unlisted.empty() && faults.unlisted == entry->d_name) {
         faults.unlisted.clear();
@@ -161,6 +164,14 @@ int open(const char *path, int flags, ...)
     return fails("open")
                ? -1
                : static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, flags | O_LARGEFILE, mode));
+}
+
+int fstatat(int directory_fd, const char *path, struct stat *status, int flags) noexcept
+{
+    constexpr auto name = sizeof(long) < sizeof(off_t) ? "fstatat64" : "fstatat";
+    static const auto next =
+        reinterpret_cast<int (*)(int, const char *, struct stat *, int)>(dlsym(RTLD_NEXT, name));
+    return fails("fstatat") ? -1 : next(directory_fd, path, status, flags);
 }
 
 int mkdirat(int directory_fd, const char *path, mode_t mode)

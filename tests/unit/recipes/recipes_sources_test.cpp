@@ -96,4 +96,40 @@ TEST_F(RecipeSources, WhatStaysIsReadFromTheFileThatWasOpened)
     EXPECT_EQ(counts.incomplete, 0u);
 }
 
+// Of so many processes at once each has left a segment. What one has recorded, others refer to.
+TEST_F(RecipeSources, AllSegmentsAreMergedHoweverManyThereAre)
+{
+    const uint32_t count = 600;
+    for (uint32_t i = 0; i < count; i++) {
+        const SamplePipeline sample = Samples::pipeline(i);
+        Batch objects;
+        put_objects(objects, sample);
+        write(objects, false);
+        write(Batch().use(sample.form, sample_environment, 20000), false);
+    }
+    EXPECT_EQ(recipe_compact(root.c_str(), "app", nullptr), STATUS_ok);
+    EXPECT_LE(segments().size(), 5u);
+    const recipe_use *uses;
+    EXPECT_EQ(recipes_uses(open().get(), &uses), count);
+}
+
+// Programs of 32 bits read none of more than 256 MiB.
+TEST_F(RecipeSources, WhatASegmentThatIsTooLargeHoldsIsNotMissed)
+{
+    const SamplePipeline sample = Samples::pipeline(1);
+    Batch objects;
+    put_objects(objects, sample);
+    write(objects, false);
+    const std::string large = segments().at(0);
+    const uintmax_t size = std::filesystem::file_size(large);
+    for (uint32_t i = 0; i < 6; i++) {
+        write(Batch().use(sample.form, sample_environment, 20000 + i), false);
+    }
+    std::filesystem::resize_file(large, (uintmax_t{4} << 30) + 8);
+    EXPECT_EQ(recipe_compact(root.c_str(), "app", nullptr), STATUS_io_error);
+    std::filesystem::resize_file(large, size);
+    const Recipes recipes = open();
+    EXPECT_TRUE(find_use(recipes.get(), digest_of(sample.form), digest_of(sample_environment)));
+}
+
 } // namespace
