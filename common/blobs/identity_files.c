@@ -174,7 +174,7 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool swe
             memcpy(ret_parts->names[ret_parts->count++], name, PART_NAME_SIZE);
         }
     }
-    return true;
+    return errno == 0;
 }
 
 /* Quarantine. */

@@ -109,7 +109,7 @@ void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
                 char ret_name[PART_NAME_SIZE]);
 
 /* Lists the parts of an identity, at most PARTS_MAX. sweeps: removes the temporary files of dead
- * processes from the directory on the way. False: the directory cannot be read. */
+ * processes from the directory on the way. False: the directory cannot be read to its end. */
 bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool sweeps,
                 struct parts *ret_parts);
 

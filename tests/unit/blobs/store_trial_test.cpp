@@ -120,6 +120,26 @@ TEST_F(StoreTrial, IsNotLoadedFromAPart)
     EXPECT_EQ(Store(root()).load(), "<no_file>");
 }
 
+// A server that does not answer, a bad sector.
+TEST_F(StoreTrial, GoesOnWhereTheFolderCannotBeReadToItsEnd)
+{
+    for (int call = 0; call == 0 || faults.calls >= call; call++) {
+        std::filesystem::remove_all(root());
+        ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);
+        pull("theirs");
+        Store store(root());
+        ASSERT_EQ(store.load(), "ours");
+        {
+            Arm arm(call, EIO, false, "readdir");
+            faults.passed_s = 3600; // since then
+            EXPECT_EQ(store.commit("more"), STATUS_ok);
+        }
+        store.close();
+        EXPECT_EQ(trials(), 1u) << call;
+        EXPECT_EQ(parts().size(), 1u) << call;
+    }
+}
+
 // The save that merges it keeps the file from before, which goes when the merged one is proven.
 TEST_F(StoreTrial, LeavesTheFileFromBefore)
 {
