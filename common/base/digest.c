@@ -94,8 +94,10 @@ static const struct digest *digest_set_pointed(uint64_t value)
     return (const struct digest *)(uintptr_t)value;
 }
 
-/* The slot that holds the value, or the free one where it would stand. */
-static uint64_t *digest_set_place(const struct digest_set *set, uint64_t value)
+/* The slot that holds the value, or the free one where it would stand. The library is smaller
+ * without copies of it. */
+static __attribute__((noinline)) uint64_t *digest_set_place(const struct digest_set *set,
+                                                            uint64_t value)
 {
     size_t i = (size_t)(set->of_pointers ? digest_set_pointed(value)->low : value) & set->mask;
     while (set->slots[i] != 0 && set->slots[i] != value) {

@@ -223,7 +223,7 @@ static bool quota_scan_folder(const struct quota_run *run, const char *app, size
 }
 
 /* Removes recipes of the program's own folder if it is still too large: an eighth more than needed,
- * so that the next saves need not do it again. */
+ * so that the next saves need not do it again. Not where memory cannot hold them all. */
 static void quota_prune_recipes(const struct quota_run *run, const struct quota_items *items)
 {
     const struct quota_limits *limits = run->limits;
@@ -236,7 +236,8 @@ static void quota_prune_recipes(const struct quota_run *run, const struct quota_
     struct recipe_merge_limits within = {.max_size = room - room / 8};
     struct recipe_compaction compaction;
     within.max_size = within.max_size > least ? within.max_size : least;
-    if (recipe_prune(limits->root, limits->app, &within, false, &compaction) == STATUS_ok &&
+    if (file_fits_memory(items->recipe_bytes) &&
+        recipe_prune(limits->root, limits->app, &within, false, &compaction) == STATUS_ok &&
         compaction.bytes_before > compaction.bytes_after) {
         run->outcome->bytes += compaction.bytes_before - compaction.bytes_after;
     }

@@ -87,7 +87,7 @@ static enum status segment_map(int fd, struct recipe_segment *segment)
 }
 
 /* Reads the index at the end of the file. Without one that is intact, makes one from the records,
- * which needs all of the file in memory for a moment. */
+ * which needs all of the file in memory for a moment (out_of_memory: it does not fit). */
 static enum status segment_index_file(struct recipe_segment *segment)
 {
     uint8_t start[RECIPE_HEADER_SIZE + RECIPE_RECORD_HEADER];
@@ -108,6 +108,9 @@ static enum status segment_index_file(struct recipe_segment *segment)
     }
     if (!segment->is_sealed) {
         bytes_free(own);
+        if (!file_fits_memory(segment->size)) {
+            return STATUS_out_of_memory;
+        }
         AUTO(bytes_free) struct bytes whole = {0};
         status = STATUS_io_error;
         if (segment_file_read_rest(segment->file, 0, &whole)) {

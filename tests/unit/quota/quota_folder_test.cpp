@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes from one program's folder, and what stays.
 #include "child.h"
+#include "faults.h"
 #include "holder.h"
 #include "quota_fixture.h"
 #include "recipe_samples.h"
@@ -198,6 +199,27 @@ TEST(LimitsOfAFolder, RecipesGoLastTheLeastUsedFirst)
     EXPECT_TRUE(has_recipe(root, 0));
     EXPECT_TRUE(has_recipe(root, 4));
     EXPECT_FALSE(has_recipe(root, 9));
+}
+
+// To rewrite them takes memory for all of them. A program that is killed for want of it would be
+// killed after each save.
+TEST(LimitsOfAFolder, RecipesThatMemoryCannotHoldStay)
+{
+    Root root;
+    Batch batch;
+    put_pipeline(batch, Samples::pipeline(0, 5 << 20), 20000, 100); // 20 MiB
+    Writer writer(root.path);
+    ASSERT_EQ(writer.append(batch), STATUS_ok);
+    writer.close();
+    add_recipes(root, 1);
+    const auto segments = root.names("app/recipes");
+    faults.meminfo = root.path + "/meminfo";
+    write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 18000 kB\n");
+    EXPECT_EQ(root.enforce(10 << 20).bytes, 0u);
+    EXPECT_EQ(root.names("app/recipes"), segments);
+    write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 30000 kB\n");
+    EXPECT_GT(root.enforce(10 << 20).bytes, size_t{19} << 20);
+    EXPECT_TRUE(has_recipe(root, 0));
 }
 
 TEST(LimitsOfAFolder, CacheDataDoesNotDriveOutAllRecipes)

@@ -3,6 +3,7 @@
 // harm the program, and it takes little of what the program has.
 #include <thread>
 
+#include "faults.h"
 #include "recipes_fixture.h"
 
 extern "C" {
@@ -77,6 +78,24 @@ TEST_F(ReadRecipe, ComesBackFromALargeSegmentThatIsNotSealed)
     Recipes recipes = open();
     expect_all(recipes);
     EXPECT_EQ(find(recipes, RECIPE_CODE, large), large);
+}
+
+// To make its index takes memory for all of it.
+TEST_F(ReadRecipe, ASegmentThatIsNotSealedIsNotReadWhereMemoryLacks)
+{
+    const std::string code(17 << 20, 'c');
+    faults.meminfo = scratch.path("meminfo");
+    write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 17000 kB\n");
+    for (const bool seal : {false, true}) {
+        std::filesystem::remove_all(folder);
+        write_large(code, seal);
+        const Recipes recipes = open(seal ? STATUS_ok : STATUS_out_of_memory);
+        EXPECT_EQ(static_cast<bool>(recipes), seal);
+    }
+    write_file(faults.meminfo, "MemTotal: 65536 kB\nMemAvailable: 18000 kB\n");
+    std::filesystem::remove_all(folder);
+    write_large(code, false);
+    EXPECT_EQ(find(open(), RECIPE_CODE, code), code);
 }
 
 TEST_F(ReadRecipe, ALargeSegmentWhoseFooterIsDamagedIsReadByItsRecords)
