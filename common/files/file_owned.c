@@ -73,7 +73,7 @@ static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
 {
     file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
     return file->locked ? file_is_still_named(directory_fd, file->name, file->fd)
-                        : errno != EWOULDBLOCK;
+                        : errno != EWOULDBLOCK && errno != EACCES; /* on SMB */
 }
 
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,

@@ -506,6 +506,20 @@ TEST(FileLock, IsWaitedForOnSmbToo)
     }
 }
 
+// Who looks whether a new file is abandoned holds its lock, and is about to remove it.
+TEST(FileOwned, IsAnotherWhereTheNewOneIsLookedAtOnSmbToo)
+{
+    for (const int error : {EWOULDBLOCK, EACCES}) {
+        Folder folder;
+        struct file_owned file;
+        Arm arm(0, error, false, "flock");
+        ASSERT_TRUE(file_create_owned(folder.fd.fd, nullptr, "", &file));
+        EXPECT_EQ(faults.calls, 2) << error;
+        EXPECT_TRUE(file.locked) << error;
+        close(file.fd);
+    }
+}
+
 // NFS: another machine has replaced the one that was opened (ESTALE).
 TEST(FileRead, ReadsTheOneThatIsThereNow)
 {
