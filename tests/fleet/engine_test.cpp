@@ -1,14 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 // What holds of an engine's operations whatever the engine: bounds of a listing, and of time.
+#include <cerrno>
 #include <csignal>
 #include <functional>
 #include <string>
+#include <utility>
+
+#include <sys/file.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
 extern "C" {
 #include "common/base/clock.h"
 #include "tools/remote/engines/engine.h"
+}
+
+#include "scratch.h"
+
+namespace {
+
+int lock_error = 0; // of the next lock; 0: none
+
+} // namespace
+
+int flock(int fd, int operation) noexcept
+{
+    errno = std::exchange(lock_error, 0);
+    return errno ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
 }
 
 namespace {
@@ -114,6 +134,24 @@ TEST(Engine, AFolderIsNotSilent)
     file->silent_ns = clock_now_ns();
     EXPECT_EQ(file->operations->get(file, "v1/head/demo/recipes", 1, &value), STATUS_no_file);
     EXPECT_EQ(engine_time_left(file, UINT32_MAX), UINT32_MAX);
+    file->operations->close(file);
+}
+
+// On SMB flock(2) says of a lock that another machine holds: EACCES.
+TEST(Engine, AFolderOnSmbIsWaitedForWhileAnotherChangesAHead)
+{
+    const Scratch scratch;
+    struct url url = {};
+    snprintf(url.path, sizeof url.path, "%s", scratch.path("remote").c_str());
+    engine *file = engine_file_open(&url);
+    for (const int error : {EWOULDBLOCK, EACCES}) {
+        const std::string path = "v1/head/demo/" + std::to_string(error);
+        lock_error = error;
+        EXPECT_EQ(file->operations->swap(file, path.c_str(), nullptr, "head", 4), STATUS_ok);
+    }
+    lock_error = ENOLCK;
+    EXPECT_EQ(file->operations->swap(file, "v1/head/demo/c", nullptr, "head", 4),
+              STATUS_remote_no_conditions);
     file->operations->close(file);
 }
 

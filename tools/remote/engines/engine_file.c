@@ -182,7 +182,7 @@ static enum status engine_file_lock(struct engine *engine, int *ret_fd)
     const uint64_t until =
         clock_now_ns() + engine_time_left(engine, ENGINE_FILE_WAIT_MS) * CLOCK_MS;
     while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK && errno != EINTR) {
+        if (errno != EWOULDBLOCK && errno != EACCES && errno != EINTR) { /* EACCES: on SMB */
             const int error = errno;
             close(fd);
             return engine_fail(engine, STATUS_remote_no_conditions, "flock: %s", strerror(error));
