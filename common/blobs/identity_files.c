@@ -190,10 +190,50 @@ static void identity_files_format_death(const struct marker_record *record,
              record->program);
 }
 
+/* After so many blobs of an identity were put away, none is used for a week. */
+#define QUARANTINE_MANY       3
+#define QUARANTINE_WEEK_S     (UINT64_C(7) * 24 * 60 * 60)
+#define QUARANTINE_COUNT      "\nput away: "
+#define QUARANTINE_COUNT_MAX  9 /* one digit */
+#define QUARANTINE_NOTE_LIMIT 65536
+
+/* How many were put away, by notes that are younger; they are removed after 30 days (quota.h). */
+static unsigned quarantine_count(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                                 uint64_t age_s)
+{
+    static const char *const suffixes[] = {CACHE_SUFFIX, PART_SUFFIX};
+    char most = '0';
+    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
+        char name[NAMES_SIZE];
+        struct stat status;
+        AUTO_FREE uint8_t *note = NULL;
+        size_t size;
+        snprintf(name, sizeof name, "%s%s.txt", identity, suffixes[i]);
+        if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+            (uint64_t)(time(NULL) - status.st_mtim.tv_sec) < age_s &&
+            file_read(folder_fd, name, QUARANTINE_NOTE_LIMIT, &note, &size) == STATUS_ok) {
+            const size_t length = sizeof QUARANTINE_COUNT - 1;
+            const char *line = memmem(note, size, QUARANTINE_COUNT, length);
+            const bool has_digit = line && line + length < (const char *)note + size &&
+                                   line[length] <= '0' + QUARANTINE_COUNT_MAX;
+            most = has_digit && line[length] > most ? line[length] : most;
+        }
+    }
+    return (unsigned)(most - '0');
+}
+
+bool quarantine_is_full(int directory_fd, const char identity[DIGEST_HEX_SIZE])
+{
+    AUTO_CLOSE const int folder_fd = file_open_folder(directory_fd, QUARANTINE_FOLDER);
+    return folder_fd >= 0 &&
+           quarantine_count(folder_fd, identity, QUARANTINE_WEEK_S) >= QUARANTINE_MANY;
+}
+
 /* Appends what a note in quarantine/ says, lines of "name: value", to `note`; `history`: the two
  * processes that died. */
 static void quarantine_note(const struct driver_identity *identity, const struct envelope *envelope,
-                            const struct marker_history *history, struct bytes *note)
+                            const struct marker_history *history, unsigned count,
+                            struct bytes *note)
 {
     char digest[DIGEST_HEX_SIZE];
     char first[DEATH_SIZE];
@@ -202,12 +242,14 @@ static void quarantine_note(const struct driver_identity *identity, const struct
     digest_format(envelope->blob_digest, digest);
     identity_files_format_death(&history->first, first);
     identity_files_format_death(&history->second, second);
-    const int length = snprintf(
-        text, sizeof text,
-        "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32 "\ngeneration: %016" PRIx64
-        "\nbytes: %" PRIu64 "\ndigest: %s\nfirst death: %s\nsecond death: %s\n",
-        identity->device_name, identity->driver_name, identity->driver_info,
-        identity->driver_version, envelope->generation, envelope->blob_size, digest, first, second);
+    const int length =
+        snprintf(text, sizeof text,
+                 "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32
+                 "\ngeneration: %016" PRIx64 "\nbytes: %" PRIu64
+                 "\ndigest: %s\nfirst death: %s\nsecond death: %s" QUARANTINE_COUNT "%u\n",
+                 identity->device_name, identity->driver_name, identity->driver_info,
+                 identity->driver_version, envelope->generation, envelope->blob_size, digest, first,
+                 second, count);
     bytes_put(note, text, (size_t)length);
 }
 
@@ -257,8 +299,15 @@ static enum status identity_files_move_to_quarantine(const struct identity_files
     }
     AUTO(bytes_free) struct bytes note = {0};
     AUTO(trial_free) struct trial trial = {.kept = ""};
-    quarantine_note(&files->identity, envelope, history, &note);
-    if (trial_find(directory_fd, files->loading_name, envelope->generation, &trial) == STATUS_ok) {
+    AUTO_CLOSE const int folder_fd = file_open_folder(directory_fd, QUARANTINE_FOLDER);
+    const unsigned count =
+        folder_fd < 0 ? 0 : quarantine_count(folder_fd, files->identity_hex, UINT64_MAX);
+    const bool is_pulled =
+        trial_find(directory_fd, files->loading_name, envelope->generation, &trial) == STATUS_ok;
+    /* What another machine has made says nothing of this one's driver. */
+    quarantine_note(&files->identity, envelope, history,
+                    count + (!is_pulled && count < QUARANTINE_COUNT_MAX), &note);
+    if (is_pulled) {
         trial_put_note(&trial, &note);
     }
     const bool is_part = strcmp(name, files->file_name) != 0;

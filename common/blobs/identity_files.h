@@ -122,6 +122,11 @@ bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool swe
 enum status quarantine_move(int directory_fd, const char *name, const char *as,
                             const struct bytes *note);
 
+/* Whether the identity's blobs are not used, and none is saved: three or more were put away, the
+ * last less than a week ago, so it is the driver that dies of its own blobs. Blobs that another
+ * machine has made do not count. */
+bool quarantine_is_full(int directory_fd, const char identity[DIGEST_HEX_SIZE]);
+
 /* From now on no store of this process reads the file of this generation. *skips names the
  * generation that the caller skipped before (or 0), and is replaced; generation 0: none. So one
  * start skips a suspect blob on all of its devices. Thread-safe; if there are more than sixteen at

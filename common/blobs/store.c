@@ -331,6 +331,10 @@ enum status store_load(struct store *store, struct store_blob *ret_blob)
     store_drop_markers(store, &store->loading, true);
     AUTO_CLOSE int directory_fd = -1;
     enum status reason = store_open_folder(store, false, &directory_fd);
+    if (reason == STATUS_ok && !store->read_only &&
+        quarantine_is_full(directory_fd, store->files.identity_hex)) {
+        reason = STATUS_quarantined;
+    }
     if (reason != STATUS_ok) {
         return reason;
     }

@@ -166,14 +166,28 @@ enum status store_may_save(const struct store *store)
                                  : STATUS_ok;
 }
 
+enum status store_open_to_save(const struct store *store, int *ret_fd)
+{
+    int fd;
+    enum status reason = store_may_save(store);
+    if (reason == STATUS_ok) {
+        reason = store_open_folder(store, true, &fd);
+    }
+    if (reason == STATUS_ok && quarantine_is_full(fd, store->files.identity_hex)) {
+        close(fd);
+        reason = STATUS_quarantined;
+    }
+    if (reason == STATUS_ok) {
+        *ret_fd = fd;
+    }
+    return reason;
+}
+
 enum status store_begin(struct store *store, struct store_foreign *ret_foreign)
 {
     int directory_fd;
     int lock_fd;
-    enum status reason = store_may_save(store);
-    if (reason == STATUS_ok) {
-        reason = store_open_folder(store, true, &directory_fd);
-    }
+    enum status reason = store_open_to_save(store, &directory_fd);
     if (reason != STATUS_ok) {
         return reason;
     }

@@ -263,7 +263,7 @@ enum status store_commit_unmerged(struct store *store, const void *data, size_t 
         reason = store_check_data(store, data, size);
     }
     if (reason == STATUS_ok) {
-        reason = store_open_folder(store, true, &directory_fd);
+        reason = store_open_to_save(store, &directory_fd);
     }
     return reason == STATUS_ok ? store_write_unmerged(store, directory_fd, data, size) : reason;
 }

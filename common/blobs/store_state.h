@@ -61,6 +61,10 @@ struct store_blob store_blob_of(const struct found_blob *found);
 /* STATUS_ok, or why this store saves nothing. */
 enum status store_may_save(const struct store *store);
 
+/* Makes the program's folder, and opens it for a save. Fails as store_may_save does, and with
+ * `quarantined` where no more blobs are saved. *ret_fd: to be closed. */
+enum status store_open_to_save(const struct store *store, int *ret_fd);
+
 /* Whether a file that could not be read may be readable at another time. */
 bool store_may_read_later(enum status reason);
 

@@ -36,6 +36,7 @@ TEST_F(CrashGuardTest, ABlobThatKillsLateIsPutAwayAfterTwoDeaths)
     const auto file = cache_file();
     const std::vector<uint8_t> good = read_bytes(file);
     for (unsigned record = 0; record < pipelines; record += 5) {
+        std::filesystem::remove_all(cache_root() / "program" / "quarantine");
         put_back(file, good);
         damage_record(cache_file(), record);
         EXPECT_EQ(count_lost([&] { return lives(program); }), 2u) << "record " << record;
@@ -182,6 +183,36 @@ TEST_F(CrashGuardTest, ABlobThatKillsAsItIsLoadedIsPutAwayAfterTwoDeaths)
         EXPECT_EQ(state_of_a_start(), deaths == 0 ? "rejected" : "quarantined");
     }
     EXPECT_TRUE(is_put_away());
+}
+
+// It dies of whatever it has made itself: three blobs, two deaths each, are enough for a week.
+TEST_F(CrashGuardTest, ADriverThatDiesOfEachBlobIsGivenNoMore)
+{
+    environment["WPTEST_ICD_CACHE_CREATE"] = "abort_data";
+    const auto lost_of = [&](unsigned starts) {
+        unsigned lost = 0;
+        while (starts-- > 0) {
+            lost += !lives(program);
+        }
+        return lost;
+    };
+    EXPECT_EQ(lost_of(20), 6u);
+    EXPECT_EQ(lost_of(5), 0u);
+    const auto cache = run(program).stats_of()["cache"];
+    EXPECT_EQ(cache["state"], "quarantined");
+    EXPECT_EQ(cache["saved_bytes"], 0);
+
+    // A week later one more of its blobs is tried.
+    const auto folder = cache_root() / "program" / "quarantine";
+    for (const auto &entry : std::filesystem::directory_iterator(folder)) {
+        std::filesystem::last_write_time(entry, std::filesystem::file_time_type::clock::now() -
+                                                    std::chrono::hours(8 * 24));
+    }
+    EXPECT_EQ(lost_of(10), 2u);
+    std::filesystem::remove_all(folder);
+    environment.erase("WPTEST_ICD_CACHE_CREATE");
+    run(program);
+    EXPECT_EQ(run(program).hits(), pipelines);
 }
 
 // The start between is ended by somebody as well, but not at once: the program lives without the

@@ -169,6 +169,7 @@ TEST_F(StoreSuspect, GetsANoteInQuarantine)
     }
     EXPECT_NE(note.find("\nfirst death: 20"), std::string::npos) << note;
     EXPECT_NE(note.find("\nsecond death: 20"), std::string::npos) << note;
+    EXPECT_NE(note.find("\nput away: 1\n"), std::string::npos) << note;
 }
 
 TEST_F(StoreSuspect, IsForgivenByOneThatSurvives)
