@@ -9,8 +9,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/io.h"
 #include "common/files/file.h"
+
+/* Milliseconds for which whoever looks at the lock is waited for. */
+#define RESUME_TRIES 1000
 
 static void asked_name(const char *identity, const char *token, char ret_name[NAMES_SIZE])
 {
@@ -27,14 +31,20 @@ bool asked_serve(int folder_fd, struct file_owned *ret_file)
     return file_create_owned(folder_fd, ASKED_SERVED_PREFIX, TEMPORARY_SUFFIX, ret_file);
 }
 
+/* Does not wait: on SMB its own lock is in the way, and stays. */
 void asked_pause(const struct file_owned *file)
 {
-    flock(file->fd, LOCK_SH); /* as who reads a dead one's: nobody sweeps it */
+    flock(file->fd, LOCK_SH | LOCK_NB); /* as who reads a dead one's: nobody sweeps it */
 }
 
 void asked_resume(const struct file_owned *file)
 {
-    flock(file->fd, LOCK_EX);
+    for (int i = 0; i < RESUME_TRIES && flock(file->fd, LOCK_EX | LOCK_NB) != 0; i++) {
+        if (errno != EWOULDBLOCK) {
+            break;
+        }
+        clock_pause(CLOCK_MS);
+    }
 }
 
 bool asked_is_served(int folder_fd, const char token[UNIQUE_HEX_SIZE])

@@ -35,8 +35,8 @@
 bool asked_serve(int folder_fd, struct file_owned *ret_file);
 
 /* _pause: nobody answers for a while. A waiting program goes on, and none asks. On a file system
- * without locks nobody sees that. _resume waits for a program that checks the lock at that moment.
- */
+ * without locks, and on SMB, nobody sees that. _resume waits for a program that checks the lock at
+ * that moment, for a second at most. */
 void asked_pause(const struct file_owned *file);
 void asked_resume(const struct file_owned *file);
 

@@ -31,6 +31,7 @@ static bool file_is_locked_by_other(int error)
 void file_sweep_temporary(int directory_fd, const char *name)
 {
     AUTO_CLOSE const int fd = file_open_abandoned(directory_fd, name);
+    flock(fd, LOCK_UN); /* which would be in the way, on SMB */
     if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || !file_is_locked_by_other(errno))) {
         unlinkat(directory_fd, name, 0);
     }

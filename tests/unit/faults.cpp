@@ -194,7 +194,19 @@ int flock(int fd, int operation) noexcept
     if (faults.before_shared_lock && (operation & LOCK_SH)) {
         std::exchange(faults.before_shared_lock, nullptr)();
     }
-    return fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
+    auto held = std::find(faults.locked.begin(), faults.locked.end(), fd);
+    if (held != faults.locked.end() && operation == LOCK_UN) {
+        faults.locked.erase(held);
+    } else if (held != faults.locked.end()) {
+        faults.lock_waits += !(operation & LOCK_NB);
+        errno = EACCES;
+        return -1;
+    }
+    const int result = fails("flock") ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
+    if (faults.one_lock && result == 0 && operation != LOCK_UN) {
+        faults.locked.push_back(fd);
+    }
+    return result;
 }
 
 int fchmod(int fd, mode_t mode) noexcept

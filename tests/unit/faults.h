@@ -34,6 +34,9 @@ struct Faults {
     std::function<void()> before_open;      // runs once, when next a file is opened
     std::function<void(int fd)> after_open; // runs once, when next one was
     std::function<void()> after_mkdir;      // runs once, when next a folder was made
+    bool one_lock = false; // a descriptor's own lock is in the way of another, as on SMB
+    std::vector<int> locked;
+    int lock_waits = 0; // for ever, for one's own
     std::vector<std::string>
         done; // what reached the disk, while it is armed: of fsync and renameat
 };

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a process asks for the blob of its device, and whoever has started it answers.
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 
 #include "disk_fixture.h"
@@ -98,6 +101,38 @@ TEST_F(Asked, WhoPausesIsNotSwept)
     asked_resume(&server);
     EXPECT_TRUE(asked_is_served(fd, token.c_str()));
     EXPECT_EQ(names().size(), 1u);
+    file_unlock(server.fd);
+}
+
+// There a lock is not changed: the server would wait for itself.
+TEST_F(Asked, WhoPausesOnSmbAnswersOn)
+{
+    file_owned server;
+    faults.one_lock = true;
+    const std::string token = serve(&server);
+    asked_pause(&server);
+    asked_resume(&server);
+    EXPECT_EQ(faults.lock_waits, 0);
+    faults = {};
+    EXPECT_TRUE(asked_is_served(fd, token.c_str()));
+    file_unlock(server.fd);
+}
+
+// Who looks whether it answers holds the lock for a moment.
+TEST_F(Asked, WhoIsLookedAtWhileItResumesAnswersAgain)
+{
+    file_owned server;
+    const std::string token = serve(&server);
+    asked_pause(&server);
+    const int looking = open(folder.path(server.name).c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_EQ(flock(looking, LOCK_SH), 0);
+    std::thread end([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        close(looking);
+    });
+    asked_resume(&server);
+    end.join();
+    EXPECT_TRUE(asked_is_served(fd, token.c_str()));
     file_unlock(server.fd);
 }
 

@@ -462,6 +462,18 @@ TEST(FileSweep, KnowsWhereTheLocksOfAnotherMachineAreNotSeen)
     }
 }
 
+// There a shared lock does not become an exclusive one.
+TEST(FileSweep, RemovesThoseOfTheDeadOnSmbToo)
+{
+    constexpr auto name = "file.0123456789abcdef.tmp";
+    Folder folder;
+    std::ofstream{folder.path() + "/" + name};
+    faults.one_lock = true;
+    file_sweep_temporary(folder.fd.fd, name);
+    faults = {};
+    EXPECT_TRUE(names_in(folder.path()).empty());
+}
+
 // By the options of the mount: NFS, SMB, Lustre.
 TEST(FileSweep, KnowsMountsThatWereToldToLockAlone)
 {
