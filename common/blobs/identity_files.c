@@ -193,33 +193,36 @@ static void identity_files_format_death(const struct marker_record *record,
 /* After so many blobs of an identity were put away, none is used for a week. */
 #define QUARANTINE_MANY       3
 #define QUARANTINE_WEEK_S     (UINT64_C(7) * 24 * 60 * 60)
-#define QUARANTINE_COUNT      "\nput away: "
-#define QUARANTINE_COUNT_MAX  9 /* one digit */
+#define QUARANTINE_COUNT      "put away: " /* then one digit */
+#define QUARANTINE_COUNT_MAX  9
 #define QUARANTINE_NOTE_LIMIT 65536
 
-/* How many were put away, by notes that are younger; they are removed after 30 days (quota.h). */
+/* What a note says, if it is younger. */
+static unsigned quarantine_read_count(int folder_fd, const char identity[DIGEST_HEX_SIZE],
+                                      const char *suffix, uint64_t age_s)
+{
+    const size_t at = sizeof QUARANTINE_COUNT - 1;
+    char name[NAMES_SIZE];
+    struct stat status;
+    AUTO_FREE uint8_t *note = NULL;
+    size_t size;
+    snprintf(name, sizeof name, "%s%s.txt", identity, suffix);
+    const bool is_read =
+        fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+        (uint64_t)(time(NULL) - status.st_mtim.tv_sec) < age_s &&
+        file_read(folder_fd, name, QUARANTINE_NOTE_LIMIT, &note, &size) == STATUS_ok && size > at &&
+        memcmp(note, QUARANTINE_COUNT, at) == 0;
+    const unsigned digit = is_read ? note[at] - (unsigned)'0' : 0;
+    return digit <= QUARANTINE_COUNT_MAX ? digit : 0;
+}
+
+/* How many were put away, by the notes that are younger; these are removed after 30 days. */
 static unsigned quarantine_count(int folder_fd, const char identity[DIGEST_HEX_SIZE],
                                  uint64_t age_s)
 {
-    static const char *const suffixes[] = {CACHE_SUFFIX, PART_SUFFIX};
-    char most = '0';
-    for (size_t i = 0; i < sizeof suffixes / sizeof suffixes[0]; i++) {
-        char name[NAMES_SIZE];
-        struct stat status;
-        AUTO_FREE uint8_t *note = NULL;
-        size_t size;
-        snprintf(name, sizeof name, "%s%s.txt", identity, suffixes[i]);
-        if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-            (uint64_t)(time(NULL) - status.st_mtim.tv_sec) < age_s &&
-            file_read(folder_fd, name, QUARANTINE_NOTE_LIMIT, &note, &size) == STATUS_ok) {
-            const size_t length = sizeof QUARANTINE_COUNT - 1;
-            const char *line = memmem(note, size, QUARANTINE_COUNT, length);
-            const bool has_digit = line && line + length < (const char *)note + size &&
-                                   line[length] <= '0' + QUARANTINE_COUNT_MAX;
-            most = has_digit && line[length] > most ? line[length] : most;
-        }
-    }
-    return (unsigned)(most - '0');
+    const unsigned files = quarantine_read_count(folder_fd, identity, CACHE_SUFFIX, age_s);
+    const unsigned parts = quarantine_read_count(folder_fd, identity, PART_SUFFIX, age_s);
+    return files > parts ? files : parts;
 }
 
 bool quarantine_is_full(int directory_fd, const char identity[DIGEST_HEX_SIZE])
@@ -242,14 +245,13 @@ static void quarantine_note(const struct driver_identity *identity, const struct
     digest_format(envelope->blob_digest, digest);
     identity_files_format_death(&history->first, first);
     identity_files_format_death(&history->second, second);
-    const int length =
-        snprintf(text, sizeof text,
-                 "device: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32
-                 "\ngeneration: %016" PRIx64 "\nbytes: %" PRIu64
-                 "\ndigest: %s\nfirst death: %s\nsecond death: %s" QUARANTINE_COUNT "%u\n",
-                 identity->device_name, identity->driver_name, identity->driver_info,
-                 identity->driver_version, envelope->generation, envelope->blob_size, digest, first,
-                 second, count);
+    const int length = snprintf(
+        text, sizeof text,
+        QUARANTINE_COUNT "%u\ndevice: %s\ndriver: %s %s\ndriver version: 0x%08" PRIx32
+                         "\ngeneration: %016" PRIx64 "\nbytes: %" PRIu64
+                         "\ndigest: %s\nfirst death: %s\nsecond death: %s\n",
+        count, identity->device_name, identity->driver_name, identity->driver_info,
+        identity->driver_version, envelope->generation, envelope->blob_size, digest, first, second);
     bytes_put(note, text, (size_t)length);
 }
 
