@@ -21,14 +21,17 @@ extern "C" {
 
 namespace {
 
-int lock_error = 0; // of the next lock; 0: none
+thread_local int lock_error = 0; // of this thread's next lock; 0: none
 
 } // namespace
 
 int flock(int fd, int operation) noexcept
 {
-    errno = std::exchange(lock_error, 0);
-    return errno ? -1 : static_cast<int>(syscall(SYS_flock, fd, operation));
+    if (const int error = std::exchange(lock_error, 0)) {
+        errno = error;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_flock, fd, operation));
 }
 
 namespace {
