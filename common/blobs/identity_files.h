@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The files of one identity (one driver and device) in a program's folder, one by one: the cache
- * file and its lock, the parts beside it, and quarantine/. The protocol over them is store.h.
+ * file and its lock, and the parts beside it. The protocol over them is store.h.
  * Nothing here logs. Thread-safe. */
 #ifndef WARMPIPE_BLOBS_IDENTITY_FILES_H
 #define WARMPIPE_BLOBS_IDENTITY_FILES_H
@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/bytes.h"
 #include "common/base/digest.h"
 #include "common/base/status.h"
 #include "common/blobs/envelope.h"
@@ -112,20 +111,6 @@ void parts_name(const char identity[DIGEST_HEX_SIZE], uint64_t number,
  * processes from the directory on the way. False: the directory cannot be read to its end. */
 bool parts_list(int directory_fd, const char identity[DIGEST_HEX_SIZE], bool sweeps,
                 struct parts *ret_parts);
-
-/* Quarantine: quarantine/ in the program's folder keeps files that killed the processes which
- * loaded them, with a note for people beside each: for each identity the last cache file and the
- * last part. */
-
-/* Moves `name` to quarantine/`as`. `note` (NULL: none) is written to `as`.txt; a failure of that
- * does not change the result. not_a_file: something that cannot be replaced is in the way. */
-enum status quarantine_move(int directory_fd, const char *name, const char *as,
-                            const struct bytes *note);
-
-/* Whether the identity's blobs are not used, and none is saved: three or more were put away, the
- * last less than a week ago, so it is the driver that dies of its own blobs. Blobs that another
- * machine has made do not count. */
-bool quarantine_is_full(int directory_fd, const char identity[DIGEST_HEX_SIZE]);
 
 /* From now on no store of this process reads the file of this generation. *skips names the
  * generation that the caller skipped before (or 0), and is replaced; generation 0: none. So one

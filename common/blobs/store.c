@@ -8,6 +8,7 @@
 
 #include "common/base/bytes.h"
 #include "common/blobs/identity_files.h"
+#include "common/blobs/quarantine.h"
 #include "common/blobs/store_state.h"
 #include "common/files/file.h"
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/blobs/quarantine.h"
 #include "common/blobs/store_state.h"
 #include "common/files/file.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "common/blobs/quarantine.h"
 #include "common/blobs/store.h"
 #include "common/files/file.h"
 
