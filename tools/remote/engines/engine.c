@@ -204,10 +204,10 @@ static bool url_takes_query(enum url_scheme scheme, const char *query)
     bool known = scheme == URL_S3;
     for (const char *next = query; known && next; next = strchr(next, '&')) {
         next += *next == '&';
-        const size_t name = strcspn(next, "=&");
-        known = ((name == 6 && memcmp(next, "region", 6) == 0) ||
-                 (name == 8 && memcmp(next, "endpoint", 8) == 0)) &&
-                next[name] == '=' && strcspn(next + name + 1, "&") > 0;
+        const size_t name = strncmp(next, "region=", 7) == 0     ? 7
+                            : strncmp(next, "endpoint=", 9) == 0 ? 9
+                                                                 : 0;
+        known = name > 0 && strcspn(next + name, "&") > 0;
     }
     return known;
 }

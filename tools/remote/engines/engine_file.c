@@ -230,7 +230,7 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
         return true;
     }
     bool more = true;
-    for (const char *name; errno = 0, more && (name = listing_next(listing));) {
+    for (const char *name; more && (name = listing_next(listing));) {
         char path[ENGINE_PATH_SIZE];
         struct stat status;
         const int length = snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -246,7 +246,7 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
             more = engine_file_visit(engine, path, depth - 1, visit, user, reason);
         }
     }
-    if (errno != 0) {
+    if (more && errno != 0) {
         *reason = engine_file_fail(engine, errno); /* a part of it would count as all */
     }
     return more;

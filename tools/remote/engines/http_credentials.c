@@ -172,11 +172,11 @@ static bool credentials_read_line(const char *path, char *ret_text, size_t capac
  * which remotes do not take, goes along with the request. */
 static bool credentials_may_ask(const char *whole)
 {
-    char url[URL_SIZE];
-    snprintf(url, sizeof url, "%.*s", (int)strcspn(whole, "?"), whole);
     static const char *const hosts[] = {"localhost",     "127.0.0.1",      "[::1]",
                                         "169.254.170.2", "169.254.170.23", "[fd00:ec2::23]"};
+    char url[URL_SIZE];
     struct url parsed;
+    snprintf(url, sizeof url, "%.*s", (int)strcspn(whole, "?"), whole);
     if (url_parse(url, &parsed) != STATUS_ok) {
         return false;
     }
