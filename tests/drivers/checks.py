@@ -80,6 +80,12 @@ def killed(place):
     expect_warm(place, place.client())  # the first may add what was compiled after that save
 
 
+def returned(place):
+    """From main, right behind the last pipeline and with everything alive."""
+    place.client("--end", "return")
+    expect_no_misses(place, place.client(), "not saved at its end")
+
+
 def own_caches(place):
     """A program with caches of its own that it never keeps, and one that keeps its cache."""
     for _ in range(3):
@@ -321,7 +327,7 @@ def validation(place):
         expect("VUID" not in said and "Validation " not in said, f"validation: {said[-600:]}")
 
 
-CHECKS = (cold, warm, killed, own_caches, allocator, sharing, recipes, foreign, prewarm, older,
+CHECKS = (cold, warm, killed, returned, own_caches, allocator, sharing, recipes, foreign, prewarm, older,
           identity, enabled, key, settings, validation)
 # Those that a driver without a cache has anything to show in.
 OF_ALL = (cold, own_caches, sharing, recipes, validation)

@@ -175,7 +175,7 @@ class Suite:
     def environment(self, device):
         """The variables with which the loader offers this device alone."""
         root = ["--root", self.root] if self.root else []
-        answer = run_script("environment", *root, "--shim", device)
+        answer = run_script("environment", *root, "--shim", "--build", self.build, device)
         if answer.returncode != 0:
             raise Skip(answer.stderr.strip())
         return dict(line.split("=", 1) for line in answer.stdout.splitlines())

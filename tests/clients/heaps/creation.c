@@ -258,6 +258,7 @@ static VkResult create(const struct heaps_device *device, const VkGraphicsPipeli
     VkResult result =
         vkCreateGraphicsPipelines(device->device, VK_NULL_HANDLE, 1, info, NULL, ret_pipeline);
     note(count, result, start_ns);
+    count->without_stages += info->stageCount == 0;
     return result;
 }
 

@@ -25,6 +25,7 @@ void heaps_close(const struct heaps_device *device);
 struct heaps_count {
     uint32_t calls;
     uint32_t compile_required; /* libraries by identifier that were not to be had so */
+    uint32_t without_stages;   /* libraries and links: no driver compiles anything for them */
     uint32_t failures;
     uint64_t ns; /* inside vkCreate*Pipelines */
 };

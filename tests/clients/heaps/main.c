@@ -14,7 +14,8 @@ int main(int argc, char **argv)
         heaps_create(&device, variant, &count);
     }
     heaps_close(&device);
-    printf("calls %u, compile required %u, failures %u, creation %.3f ms\n", count.calls,
-           count.compile_required, count.failures, (double)count.ns / 1e6);
+    printf("calls %u, compile required %u, without stages %u, failures %u, creation %.3f ms\n",
+           count.calls, count.compile_required, count.without_stages, count.failures,
+           (double)count.ns / 1e6);
     return count.failures > 0;
 }

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the kernel's i915 answers to Mesa's drivers. Buffers and names are never taken back, and
+// what is submitted counts as done at once.
+#include "shim.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+// The calls, by their numbers in include/uapi/drm/drm.h.
+enum {
+    VERSION = 0x00,
+    GEM_CLOSE = 0x09,
+    GET_CAP = 0x0c,
+    SYNCOBJ_CREATE = 0xbf,
+    SYNCOBJ_DESTROY = 0xc0,
+    SYNCOBJ_WAIT = 0xc3,
+    SYNCOBJ_RESET = 0xc4,
+    SYNCOBJ_SIGNAL = 0xc5,
+    SYNCOBJ_TIMELINE_WAIT = 0xca,
+    SYNCOBJ_QUERY = 0xcb,
+    SYNCOBJ_TRANSFER = 0xcc,
+    SYNCOBJ_TIMELINE_SIGNAL = 0xcd,
+    // Those of i915, in include/uapi/drm/i915_drm.h.
+    GETPARAM = 0x46,
+    GEM_BUSY = 0x57,
+    GEM_CREATE = 0x5b,
+    GEM_SET_DOMAIN = 0x5f,
+    GEM_SET_TILING = 0x61,
+    GEM_GET_TILING = 0x62,
+    GEM_GET_APERTURE = 0x63,
+    GEM_MMAP_OFFSET = 0x64,
+    GEM_MADVISE = 0x66,
+    GEM_EXECBUFFER2 = 0x69,
+    GEM_WAIT = 0x6c,
+    GEM_CONTEXT_CREATE = 0x6d,
+    GEM_CONTEXT_DESTROY = 0x6e,
+    GEM_SET_CACHING = 0x6f,
+    REG_READ = 0x71,
+    GET_RESET_STATS = 0x72,
+    GEM_USERPTR = 0x73,
+    GEM_CONTEXT_GETPARAM = 0x74,
+    GEM_CONTEXT_SETPARAM = 0x75,
+    QUERY = 0x79,
+    GEM_VM_CREATE = 0x7a,
+    GEM_VM_DESTROY = 0x7b,
+    GEM_CREATE_EXT = 0x7c,
+};
+
+// Their arguments; where no member behind it is read or written, a struct ends early.
+struct version {
+    int numbers[3];
+    struct {
+        size_t size;
+        char *text;
+    } name, date, description;
+};
+
+struct cap {
+    uint64_t number, value;
+};
+
+struct syncobj {
+    uint32_t handle;
+};
+
+struct syncobj_query {
+    uint64_t handles, points;
+    uint32_t count;
+};
+
+struct parameter {
+    int number;
+    int *value;
+};
+
+struct buffer { // of GEM_CREATE_EXT, too
+    uint64_t size;
+    uint32_t handle;
+};
+
+struct tiling {
+    uint32_t handle, mode, swizzle;
+};
+
+struct aperture {
+    uint64_t size, available;
+};
+
+struct busy {
+    uint32_t handle, busy;
+};
+
+struct map_offset {
+    uint32_t handle, pad;
+    uint64_t offset;
+};
+
+struct user_memory {
+    uint64_t address, size;
+    uint32_t flags, handle;
+};
+
+struct context {
+    uint32_t id;
+};
+
+struct context_parameter {
+    uint32_t id, size;
+    uint64_t number, value;
+};
+
+struct vm {
+    uint64_t extensions;
+    uint32_t flags, id;
+};
+
+struct reg {
+    uint64_t offset, value;
+};
+
+struct query_item {
+    uint64_t id;
+    int32_t length;
+    uint32_t flags;
+    uint64_t data;
+};
+
+struct query {
+    uint32_t count, flags;
+    uint64_t items;
+};
+
+struct topology {
+    uint16_t flags, slices, subslices, units;
+    uint16_t subslice_offset, subslice_stride, unit_offset, unit_stride;
+    uint8_t slice_mask, subslice_mask, unit_masks[6][2];
+};
+
+struct engines {
+    uint32_t count, reserved[3];
+    struct {
+        uint16_t class, instance;
+        uint32_t reserved_0;
+        uint64_t flags, capabilities, reserved_1[4];
+    } engines[2];
+};
+
+struct regions {
+    uint32_t count, reserved[3];
+    struct {
+        uint16_t class, instance;
+        uint32_t reserved_0;
+        uint64_t size, available, reserved_1[8];
+    } region;
+};
+
+static const uint64_t MEMORY_BYTES = 8ull << 30;
+
+static int refuse(void)
+{
+    errno = EINVAL;
+    return -1;
+}
+
+static uint32_t new_name(void)
+{
+    static atomic_uint last;
+    return atomic_fetch_add(&last, 1) + 1;
+}
+
+// A buffer's handle is its place in the device's memory, in units of 64 KiB.
+static uint32_t new_buffer(uint64_t size)
+{
+    static atomic_uint next = 1;
+    return atomic_fetch_add(&next, (uint32_t)((size + 0xffff) >> 16));
+}
+
+static void put_text(size_t *size, char *text, const char *value)
+{
+    if (text)
+        memcpy(text, value, *size < strlen(value) ? *size : strlen(value));
+    *size = strlen(value);
+}
+
+static int get_version(struct version *version)
+{
+    version->numbers[0] = 1;
+    version->numbers[1] = 6;
+    version->numbers[2] = 0;
+    put_text(&version->name.size, version->name.text, "i915");
+    put_text(&version->date.size, version->date.text, "20201103");
+    put_text(&version->description.size, version->description.text, "Intel Graphics");
+    return 0;
+}
+
+static int get_parameter(const struct parameter *parameter)
+{
+    const struct {
+        int number, value;
+    } known[] = {
+        {4, (int)shim_device_id()}, // CHIPSET_ID
+        {9, 1},                     // HAS_EXECBUF2
+        {17, 1},                    // HAS_LLC
+        {18, 3},                    // HAS_ALIASING_PPGTT: a whole address space for each process
+        {19, 1},                    // HAS_WAIT_TIMEOUT
+        {30, 1},                    // MMAP_VERSION
+        {32, 1},                    // REVISION
+        {37, 1},                    // HAS_EXEC_SOFTPIN
+        {40, 4},                    // MMAP_GTT_VERSION: GEM_MMAP_OFFSET is there
+        {43, 1},                    // HAS_EXEC_ASYNC
+        {44, 1},                    // HAS_EXEC_FENCE
+        {45, 1},                    // HAS_EXEC_CAPTURE
+        {49, 1},                    // HAS_EXEC_FENCE_ARRAY
+        {50, 1},                    // HAS_CONTEXT_ISOLATION
+        {51, 19200000},             // CS_TIMESTAMP_FREQUENCY
+        {55, 1},                    // HAS_EXEC_TIMELINE_FENCES
+        {56, 1},                    // HAS_USERPTR_PROBE
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+        if (known[i].number == parameter->number) {
+            *parameter->value = known[i].value;
+            return 0;
+        }
+    }
+    return refuse();
+}
+
+static int get_context_parameter(struct context_parameter *parameter)
+{
+    switch (parameter->number) {
+    case 3:
+        parameter->value = 1ull << 48;
+        return 0; // GTT_SIZE
+    case 6:
+        parameter->value = 0;
+        return 0; // PRIORITY
+    case 9:
+        parameter->value = 1;
+        return 0; // VM
+    default:
+        return refuse();
+    }
+}
+
+static void answer(struct query_item *item, const void *data, size_t size)
+{
+    if (item->length != 0 && (size_t)item->length < size) {
+        item->length = -EINVAL;
+        return;
+    }
+    if (item->length != 0)
+        memcpy((void *)(uintptr_t)item->data, data, size);
+    item->length = (int32_t)size;
+}
+
+static void answer_item(struct query_item *item)
+{
+    // One slice of six subslices with 16 execution units each.
+    static const struct topology topology = {
+        .slices = 1,
+        .subslices = 6,
+        .units = 16,
+        .subslice_offset =
+            offsetof(struct topology, subslice_mask) - offsetof(struct topology, slice_mask),
+        .subslice_stride = 1,
+        .unit_offset =
+            offsetof(struct topology, unit_masks) - offsetof(struct topology, slice_mask),
+        .unit_stride = 2,
+        .slice_mask = 1,
+        .subslice_mask = 0x3f,
+        .unit_masks =
+            {{0xff, 0xff}, {0xff, 0xff}, {0xff, 0xff}, {0xff, 0xff}, {0xff, 0xff}, {0xff, 0xff}},
+    };
+    // One that renders and one that copies.
+    static const struct engines engines = {.count = 2, .engines = {{.class = 0}, {.class = 1}}};
+    // The system's memory.
+    const struct regions regions = {.count = 1,
+                                    .region = {.size = MEMORY_BYTES, .available = MEMORY_BYTES}};
+    switch (item->id) {
+    case 1: // TOPOLOGY_INFO
+    case 6:
+        answer(item, &topology, sizeof topology);
+        break; // GEOMETRY_SUBSLICES
+    case 2:
+        answer(item, &engines, sizeof engines);
+        break; // ENGINE_INFO
+    case 4:
+        answer(item, &regions, sizeof regions);
+        break; // MEMORY_REGIONS
+    default:
+        item->length = -EINVAL;
+    }
+}
+
+static int answer_query(const struct query *query)
+{
+    for (uint32_t i = 0; i < query->count; ++i)
+        answer_item((struct query_item *)(uintptr_t)query->items + i);
+    return 0;
+}
+
+static int query_timelines(const struct syncobj_query *query)
+{
+    for (uint32_t i = 0; i < query->count; ++i)
+        ((uint64_t *)(uintptr_t)query->points)[i] = UINT64_MAX;
+    return 0;
+}
+
+int i915_ioctl(unsigned number, void *argument)
+{
+    switch (number) {
+    case VERSION:
+        return get_version(argument);
+    case GET_CAP:
+        ((struct cap *)argument)->value = 1;
+        return 0;
+    case GETPARAM:
+        return get_parameter(argument);
+    case GEM_CONTEXT_GETPARAM:
+        return get_context_parameter(argument);
+    case QUERY:
+        return answer_query(argument);
+    case SYNCOBJ_QUERY:
+        return query_timelines(argument);
+    case SYNCOBJ_CREATE:
+        ((struct syncobj *)argument)->handle = new_name();
+        return 0;
+    case GEM_CONTEXT_CREATE:
+        ((struct context *)argument)->id = new_name();
+        return 0;
+    case GEM_VM_CREATE:
+        ((struct vm *)argument)->id = new_name();
+        return 0;
+    case GEM_BUSY:
+        ((struct busy *)argument)->busy = 0;
+        return 0;
+    case REG_READ:
+        ((struct reg *)argument)->value = 0;
+        return 0;
+    case GEM_CREATE:
+    case GEM_CREATE_EXT: {
+        struct buffer *buffer = argument;
+        buffer->handle = new_buffer(buffer->size);
+        return 0;
+    }
+    case GEM_USERPTR: {
+        struct user_memory *memory = argument;
+        memory->handle = new_buffer(memory->size);
+        return 0;
+    }
+    case GEM_MMAP_OFFSET: {
+        struct map_offset *map = argument;
+        map->offset = (uint64_t)map->handle << 16;
+        return 0;
+    }
+    case GEM_GET_TILING: {
+        struct tiling *tiling = argument;
+        tiling->mode = tiling->swizzle = 0;
+        return 0;
+    }
+    case GEM_GET_APERTURE: {
+        struct aperture *aperture = argument;
+        aperture->size = aperture->available = MEMORY_BYTES;
+        return 0;
+    }
+    case GEM_CLOSE:
+    case GEM_SET_DOMAIN:
+    case GEM_SET_TILING:
+    case GEM_SET_CACHING:
+    case GEM_MADVISE:
+    case GEM_EXECBUFFER2:
+    case GEM_WAIT:
+    case GEM_CONTEXT_DESTROY:
+    case GEM_CONTEXT_SETPARAM:
+    case GEM_VM_DESTROY:
+    case GET_RESET_STATS:
+    case SYNCOBJ_DESTROY:
+    case SYNCOBJ_WAIT:
+    case SYNCOBJ_RESET:
+    case SYNCOBJ_SIGNAL:
+    case SYNCOBJ_TIMELINE_WAIT:
+    case SYNCOBJ_TRANSFER:
+    case SYNCOBJ_TIMELINE_SIGNAL:
+        return 0;
+    default:
+        return refuse();
+    }
+}
