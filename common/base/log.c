@@ -71,7 +71,7 @@ static void log_line(enum log_level level, const char *format, va_list arguments
 
 static void log_line(enum log_level level, const char *format, va_list arguments)
 {
-    static const char *const names[] = {"", "error: ", "warn: ", "info: ", "debug: "};
+    static const char names[][8] = {"", "error: ", "warn: ", "info: ", "debug: "};
     int saved_errno = errno;
     char text[LINE_SIZE];
     char line[LINE_SIZE];

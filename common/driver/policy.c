@@ -20,6 +20,7 @@ enum vendor {
     VENDOR_IMAGINATION = 0x1010,
     VENDOR_NVIDIA = 0x10de,
     VENDOR_QUALCOMM = 0x5143,
+    VENDOR_INTEL = 0x8086,
     VENDOR_MESA = 0x10005 /* VK_VENDOR_ID_MESA */
 };
 
@@ -121,6 +122,14 @@ const struct policy_rule policy_table[] = {
         .source = "tests/drivers: Mesa 22.3.6, 26.2.6",
         .vendor_id = VENDOR_AMD,
         .driver_id = DRIVER_RADV,
+        .version_from = VK_MAKE_API_VERSION(0, 22, 3, 6),
+        .actions = POLICY_SNAPSHOT_AT_EXIT,
+    },
+    {
+        .id = "intel-exit",
+        .source = "tests/drivers: Mesa 22.3.6, 26.2.6",
+        .vendor_id = VENDOR_INTEL,
+        .driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
         .version_from = VK_MAKE_API_VERSION(0, 22, 3, 6),
         .actions = POLICY_SNAPSHOT_AT_EXIT,
     },

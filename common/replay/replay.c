@@ -329,7 +329,7 @@ bool replay_is_refusal(enum replay_outcome outcome)
 
 const char *replay_outcome_id(enum replay_outcome outcome)
 {
-    static const char *const ids[REPLAY_OUTCOME_COUNT] = {
+    static const char ids[REPLAY_OUTCOME_COUNT][20] = {
         [REPLAY_COMPILED] = "compiled",
         [REPLAY_HIT] = "hit",
         [REPLAY_MISSING] = "missing",

@@ -133,6 +133,8 @@ TEST(PolicyTable, SnapshotsAtExitAreForDriversThatWereTried)
     } tried[] = {
         {0x1002, VK_DRIVER_ID_MESA_RADV, VK_MAKE_API_VERSION(0, 22, 3, 6),
          VK_MAKE_API_VERSION(0, 22, 3, 5)},
+        {0x8086, VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, VK_MAKE_API_VERSION(0, 22, 3, 6),
+         VK_MAKE_API_VERSION(0, 22, 3, 5)},
         {0x10de, 24, VK_MAKE_API_VERSION(0, 26, 2, 0), VK_MAKE_API_VERSION(0, 26, 1, 9)},
         {0x5143, VK_DRIVER_ID_MESA_TURNIP, VK_MAKE_API_VERSION(0, 26, 2, 0),
          VK_MAKE_API_VERSION(0, 26, 1, 9)},
