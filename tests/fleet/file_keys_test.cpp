@@ -73,6 +73,12 @@ TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
     result = second.tool(words);
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_TRUE(contains(result.err, ".pub': no more than 16 keys can be trusted")) << result.err;
+    std::filesystem::remove(folder + "/0.pub");
+    EXPECT_EQ(second.tool(words).exit_status, 0);
+    // That of the secret key is one's own.
+    result = second.tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
+                          second.root, "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
 }
 
 TEST_F(FileRemote, AnotherKeyIsNotTrusted)

@@ -295,7 +295,7 @@ static bool minisign_check_key(const char *path, enum status reason)
 
 static bool minisign_add_key(const char *path, struct minisign_keys *keys)
 {
-    if (keys->count == MINISIGN_KEYS) {
+    if (keys->count == MINISIGN_KEYS + (size_t)keys->can_sign) {
         output_message("'%s': no more than %d keys can be trusted", path, MINISIGN_KEYS);
         return false;
     }
