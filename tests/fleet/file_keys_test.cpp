@@ -131,6 +131,11 @@ TEST_F(FileRemote, ReplaceOverwritesWhatNoTrustedKeyHasSigned)
         // Who has seen serial 4 takes it.
         EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
     }
+    // Longer than any head.
+    write_file(head_file(), std::string(100000, 'x'));
+    EXPECT_EQ(push(second).exit_status, 1);
+    ASSERT_EQ(push(second, {"--replace"}).exit_status, 0);
+    EXPECT_EQ(head_json()["parts"].size(), 1u);
     // Recipes of another key.
     Keys others;
     std::swap(keys.secret, others.secret);
