@@ -209,6 +209,17 @@ TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
     EXPECT_EQ(second.tool({"remote", "sweep"}).exit_status, 2);
 }
 
+TEST_F(FileRemote, AFileInPlaceOfTheHeadsIsTold)
+{
+    std::filesystem::create_directories(place->data + "/v1");
+    write_file(place->data + "/v1/head", "");
+    const ToolResult result =
+        first.tool({"remote", "ls", "--remote", place->url, "--public-key", keys.open});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(result.err, "warmpipe: remote: " + place->url +
+                              "/v1/head/: the remote failed (remote_error): Not a directory\n");
+}
+
 TEST_F(FileRemote, ReadOnlyMeansNothingIsTaken)
 {
     share();
