@@ -61,7 +61,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
         recipe_tool_count_pipelines(list->counts, item->identified ? &item->identity : NULL));
     output_size(output, "size", item->bytes);
     output_size(output, "recipes", item->recipe_bytes);
-    if (item->last_use == INT64_MIN) {
+    if (item->last_use < 0) { /* unknown, or by a clock that was wrong */
         output_text(output, "last_use", "");
     } else {
         output_time(output, "last_use", (uint64_t)(item->last_use / 1000000000));
