@@ -175,6 +175,33 @@ TEST_F(FileRemote, RecipesUniteWithoutADriver)
     EXPECT_EQ(rows_of(push(first, {"--recipes"}).out).at(1), "demo recipes unchanged");
 }
 
+// A program that ends has mostly recorded nothing new, and a sidecar looks all day.
+TEST_F(FileRemote, RecipesAreFetchedToBeUnitedOnceEitherSideHasChanged)
+{
+    auto received = [&](const Machine &machine, const std::string &result) {
+        const ToolResult pushed = push(machine, {"--recipes"});
+        EXPECT_EQ(rows_of(pushed.out).at(1), "demo recipes " + result) << pushed.err;
+        return json::parse(pushed.out)["received"].get<int>();
+    };
+    constexpr int size = 40000; // of the object, at least
+    first.run(1500);
+    received(first, "pushed");
+    EXPECT_LT(received(first, "unchanged"), size);
+    first.run(1600);
+    EXPECT_GT(received(first, "pushed"), size);
+    EXPECT_LT(received(first, "unchanged"), size);
+    second.run(1700);
+    EXPECT_GT(received(second, "pushed"), size);
+    EXPECT_GT(received(first, "unchanged"), size);
+    EXPECT_LT(received(first, "unchanged"), size);
+    EXPECT_LT(received(second, "unchanged"), size);
+    // What the remote has lost is told as before.
+    for (const std::string &file : files("obj")) {
+        std::filesystem::remove(file);
+    }
+    EXPECT_TRUE(contains(push(first, {"--recipes"}).err, "(remote_object_missing)"));
+}
+
 TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
 {
     share();
