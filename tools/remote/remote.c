@@ -96,6 +96,9 @@ static bool remote_open_url(struct remote *remote, const char *text)
         reason = hint ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
     }
     if (reason != STATUS_ok) {
+        if (reason == STATUS_remote_unsupported && url.scheme == URL_REDISS) {
+            hint = "Redis without TLS (redis://) alone";
+        }
         if (reason == STATUS_remote_bad_url) {
             hint = "write file:///DIR (%20 for a space, %3F for a question mark), "
                    "https://HOST/PATH, s3://BUCKET?region=NAME&endpoint=URL or redis://HOST";
