@@ -166,6 +166,8 @@ TEST_F(FileRemote, SecretsAreGuarded)
     std::filesystem::permissions(keys.secret, std::filesystem::perms(0600));
     write_file(keys.secret, read_file(keys.open));
     EXPECT_TRUE(contains(push(first).err, "(remote_bad_key)"));
+    keys.secret = keys.open; // which everybody may read
+    EXPECT_TRUE(contains(push(first).err, "(remote_bad_key)"));
 
     place->url = "https://user:hunter2@example.org/x";
     result = pull(second);

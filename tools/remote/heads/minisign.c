@@ -224,11 +224,10 @@ static enum status minisign_read_key(const char *path, mode_t mode, enum status 
     if (reason != STATUS_ok) {
         return reason;
     }
-    if (stat(path, &status) == 0 && (status.st_mode & mode) != 0) {
+    if (!minisign_decode_key(text, text_size, ret_data, size) || memcmp(ret_data, "Ed", 2) != 0) {
+        reason = STATUS_remote_bad_key; /* whoever may read it: most often it is the public one */
+    } else if (stat(path, &status) == 0 && (status.st_mode & mode) != 0) {
         reason = exposed;
-    } else if (!minisign_decode_key(text, text_size, ret_data, size) ||
-               memcmp(ret_data, "Ed", 2) != 0) {
-        reason = STATUS_remote_bad_key;
     }
     sodium_memzero(text, text_size);
     free(text);
