@@ -319,8 +319,11 @@ static bool policy_file_read_line(struct policy_parser *parser, char *line, size
 
 static bool policy_file_read_lines(struct policy_parser *parser, size_t size)
 {
-    char *end = parser->file.text + size;
-    for (char *line = parser->file.text; line < end;) {
+    static const char mark[] = "\xef\xbb\xbf"; /* of UTF-8: some editors write it first */
+    char *line = parser->file.text;
+    char *end = line + size;
+    line += size >= strlen(mark) && memcmp(line, mark, strlen(mark)) == 0 ? strlen(mark) : 0;
+    while (line < end) {
         char *newline = memchr(line, '\n', (size_t)(end - line));
         char *stop = newline ? newline : end;
         *stop = '\0';

@@ -293,7 +293,7 @@ enum status recipe_prune(const char *root, const char *app,
     AUTO_UNLOCK int lock_fd = -1;
     struct recipe_compaction compaction = {0};
     enum status status = recipe_folder_open(root, app, false, &folder_fd);
-    if (status == STATUS_ok) {
+    if (status == STATUS_ok && !dry_run) {
         status = file_lock(folder_fd, RECIPE_LOCK_NAME, limits ? LOCK_WAIT_MS : 0, &lock_fd);
     }
     if (status == STATUS_ok && !dry_run) {

@@ -191,8 +191,9 @@ enum status recipe_compact(const char *root, const char *app,
                            struct recipe_compaction *ret_compaction);
 
 /* Merges all segments of dead processes within these limits; max_size is that of all segments,
- * including those that cannot be changed. dry_run: only tells what would happen. limits NULL: as
- * recipe_compact. */
+ * including those that cannot be changed. dry_run: only tells what would happen, without the lock,
+ * which is a file: what another process compacts meanwhile may count twice, or not at all. limits
+ * NULL: as recipe_compact. */
 enum status recipe_prune(const char *root, const char *app,
                          const struct recipe_merge_limits *limits, bool dry_run,
                          struct recipe_compaction *ret_compaction);

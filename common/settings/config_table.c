@@ -123,7 +123,7 @@ static bool read_dedup(const char *value, struct config *config)
     if (strcmp(value, "all") == 0) {
         dedup = DEDUP_ALL;
     } else if (strcmp(value, "none") != 0) {
-        for (const char *at = value;; at++) {
+        for (const char *at = value;; at += 1 + strspn(at + 1, " ")) {
             const size_t length = strcspn(at, ",");
             int index;
             if (!parse_word(at, length, words, &index)) {

@@ -120,6 +120,17 @@ TEST_F(List, CountsThePipelinesThatRecipesTellOf)
     }
 }
 
+// As of a machine whose clock was wrong.
+TEST_F(List, ATimeBeforeAllTimesIsNone)
+{
+    const std::string file = put("one", cache, cache_file());
+    for (const time_t seconds : {time_t(-1), time_t(-1000000000)}) {
+        const timespec times[2] = {{seconds, 0}, {seconds, 0}};
+        ASSERT_EQ(utimensat(AT_FDCWD, file.c_str(), times, 0), 0);
+        EXPECT_EQ(json::parse(tool({"list", "--json"}).out)["programs"][0]["last_use"], "");
+    }
+}
+
 TEST_F(List, AnEmptyCacheFileIsTruncated)
 {
     put("app", cache, "");

@@ -103,7 +103,9 @@ TEST(Policy, ABadFileIsAFindingAndTheRestIsStillTold)
     EXPECT_EQ(result.exit_status, 1);
     EXPECT_EQ(result.err, "warmpipe: policy: '" + path + "': line 3: expected '[name]' or " +
                               "'key = value' (bad_policy_file)\n");
-    EXPECT_EQ(nlohmann::json::parse(result.out)["devices"][0]["single_cache"], true);
+    const nlohmann::json told = nlohmann::json::parse(result.out);
+    EXPECT_EQ(told["devices"][0]["single_cache"], true);
+    EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err);
 
     environment["WARMPIPE_POLICY"] = folder.path + "/none";
     result = run_policy({}, environment);
@@ -165,7 +167,8 @@ TEST(Policy, AMachineWithoutDevices)
     ToolResult result =
         run_tool({"policy", "--json"}, {{"VK_DRIVER_FILES", none}, {"VK_ICD_FILENAMES", none}});
     EXPECT_EQ(result.exit_status, 1);
-    EXPECT_EQ(result.out, "{\"devices\":[]}\n");
+    EXPECT_EQ(result.out,
+              "{\"devices\":[],\"error\":\"policy: no Vulkan device on this machine\"}\n");
     EXPECT_TRUE(contains(result.err, "no Vulkan device on this machine")) << result.err;
 }
 

@@ -45,6 +45,20 @@ TEST_F(RecipeFiles, ADryRunOfPruneRemovesNothing)
     EXPECT_NE(names_in(recipes), before);
 }
 
+TEST_F(RecipeFiles, WhatOnlyReadsMakesNoLockWhereNothingMayBeWritten)
+{
+    write(a);
+    const std::vector<std::string> before = names_in(root + "/app/recipes");
+    ASSERT_EQ(before.size(), 1u);
+    const Environment settings = {{"WARMPIPE_DIR", root}, {"WARMPIPE_READONLY", "1"}};
+    for (const std::vector<std::string> &words : std::vector<std::vector<std::string>>{
+             {"prune", "--dry-run"}, {"export", file}, {"verify", root}}) {
+        EXPECT_EQ(run_tool(words, settings).exit_status, 0) << words[0];
+        EXPECT_EQ(names_in(root + "/app/recipes"), before) << words[0];
+    }
+    EXPECT_GT(std::filesystem::file_size(file), 0u);
+}
+
 TEST_F(RecipeFiles, PruneTakesTimesAndSizesAsTheyAreWritten)
 {
     for (const char *words :

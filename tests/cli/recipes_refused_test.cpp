@@ -49,6 +49,40 @@ TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
     EXPECT_FALSE(has(wrong));
 }
 
+#ifndef WARMPIPE_SANITIZED
+
+// However little there is: SPIRV-Tools throw, and nothing of ours can catch that.
+TEST_F(RecipeFiles, MemoryThatRunsOutInAValidationIsTold)
+{
+    SamplePipeline large = Samples::pipeline(3);
+    const uint32_t extension[] = {2u << 16 | 4, 0}; // OpSourceExtension ""
+    std::string all;
+    for (int i = 0; i < 100000; i++) {
+        all.append(reinterpret_cast<const char *>(extension), sizeof extension);
+    }
+    large.code.insert(4 * 21, all); // behind the execution mode
+    Samples::encode_again(large);
+    write(large);
+    const std::string verify = "exec " WARMPIPE_TOOL " verify --json " + root;
+    ASSERT_EQ(run_shell(verify).exit_status, 0);
+    int told = 0;
+    for (int kib = 65536; kib > 8192; kib -= kib / 32) {
+        const ToolResult result =
+            run_shell("ulimit -v " + std::to_string(kib) + "; ulimit -c 0; " + verify);
+        if (contains(result.err, "while loading shared libraries")) {
+            break; // too little for any program
+        }
+        EXPECT_LE(result.exit_status, 2) << kib << ": " << result.err;
+        if (result.exit_status == 2) {
+            EXPECT_EQ(result.out, "{\"error\":\"verify: out of memory\"}\n") << kib;
+            told++;
+        }
+    }
+    EXPECT_GT(told, 0);
+}
+
+#endif
+
 // As what is of today is for the SPIRV-Tools of Debian 12: nobody can say whether it is valid.
 TEST_F(RecipeFiles, SpirvThatIsTooNewIsNotCalledInvalid)
 {

@@ -121,7 +121,9 @@ TEST_F(Stats, DamageIsNamedAndTheRestIsShown)
     EXPECT_EQ(lines_of(result.err).size(), 1u);
     EXPECT_TRUE(contains(result.err, "'broken'"));
     EXPECT_TRUE(contains(result.err, "(bad_program_file)"));
-    EXPECT_EQ(document({}, 1)["total"]["requests"], 40);
+    const auto told = document({}, 1);
+    EXPECT_EQ(told["total"]["requests"], 40);
+    EXPECT_EQ("warmpipe: " + std::string(told["error"]) + "\n", result.err);
 }
 
 TEST_F(Stats, ZeroChangesNoFileOfOthersAndMakesNone)

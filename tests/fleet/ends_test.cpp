@@ -22,13 +22,15 @@ class Ends : public testing::Test {
     Machine second;
     std::unique_ptr<Place> place = file_place();
 
-    // What lies at the place, once the test has let the request pass.
+    // What lies at the place, once the test has let the request pass; written just now.
     std::string serve(const std::string &request)
     {
+        const std::string now = ": Thu, 01 Jan 2026 00:00:00 GMT\r\n";
         const std::string path = request.substr(4, request.find(' ', 4) - 4);
         const std::string file = place->data + path;
         return request.substr(0, 4) == "GET " && std::filesystem::is_regular_file(file)
-                   ? http_answer("200 OK", read_file(file), "ETag: \"x\"\r\n")
+                   ? http_answer("200 OK", read_file(file),
+                                 "ETag: \"x\"\r\nDate" + now + "Last-Modified" + now)
                    : http_answer("404 Not Found");
     }
 

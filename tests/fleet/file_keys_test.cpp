@@ -73,6 +73,12 @@ TEST_F(FileRemote, TrustedKeysMayLieInAFolder)
     result = second.tool(words);
     EXPECT_EQ(result.exit_status, 2);
     EXPECT_TRUE(contains(result.err, ".pub': no more than 16 keys can be trusted")) << result.err;
+    std::filesystem::remove(folder + "/0.pub");
+    EXPECT_EQ(second.tool(words).exit_status, 0);
+    // That of the secret key is one's own.
+    result = second.tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
+                          second.root, "--app", "demo"});
+    EXPECT_EQ(result.exit_status, 0) << result.err;
 }
 
 TEST_F(FileRemote, AnotherKeyIsNotTrusted)
@@ -125,6 +131,11 @@ TEST_F(FileRemote, ReplaceOverwritesWhatNoTrustedKeyHasSigned)
         // Who has seen serial 4 takes it.
         EXPECT_EQ(rows_of(pull(second).out), Rows{"demo blob pulled"});
     }
+    // Longer than any head.
+    write_file(head_file(), std::string(100000, 'x'));
+    EXPECT_EQ(push(second).exit_status, 1);
+    ASSERT_EQ(push(second, {"--replace"}).exit_status, 0);
+    EXPECT_EQ(head_json()["parts"].size(), 1u);
     // Recipes of another key.
     Keys others;
     std::swap(keys.secret, others.secret);
@@ -154,6 +165,8 @@ TEST_F(FileRemote, SecretsAreGuarded)
     EXPECT_TRUE(contains(result.err, "(remote_key_exposed)")) << result.err;
     std::filesystem::permissions(keys.secret, std::filesystem::perms(0600));
     write_file(keys.secret, read_file(keys.open));
+    EXPECT_TRUE(contains(push(first).err, "(remote_bad_key)"));
+    keys.secret = keys.open; // which everybody may read
     EXPECT_TRUE(contains(push(first).err, "(remote_bad_key)"));
 
     place->url = "https://user:hunter2@example.org/x";

@@ -175,6 +175,33 @@ TEST_F(FileRemote, RecipesUniteWithoutADriver)
     EXPECT_EQ(rows_of(push(first, {"--recipes"}).out).at(1), "demo recipes unchanged");
 }
 
+// A program that ends has mostly recorded nothing new, and a sidecar looks all day.
+TEST_F(FileRemote, RecipesAreFetchedToBeUnitedOnceEitherSideHasChanged)
+{
+    auto received = [&](const Machine &machine, const std::string &result) {
+        const ToolResult pushed = push(machine, {"--recipes"});
+        EXPECT_EQ(rows_of(pushed.out).at(1), "demo recipes " + result) << pushed.err;
+        return json::parse(pushed.out)["received"].get<int>();
+    };
+    constexpr int size = 40000; // of the object, at least
+    first.run(1500);
+    received(first, "pushed");
+    EXPECT_LT(received(first, "unchanged"), size);
+    first.run(1600);
+    EXPECT_GT(received(first, "pushed"), size);
+    EXPECT_LT(received(first, "unchanged"), size);
+    second.run(1700);
+    EXPECT_GT(received(second, "pushed"), size);
+    EXPECT_GT(received(first, "unchanged"), size);
+    EXPECT_LT(received(first, "unchanged"), size);
+    EXPECT_LT(received(second, "unchanged"), size);
+    // What the remote has lost is told as before.
+    for (const std::string &file : files("obj")) {
+        std::filesystem::remove(file);
+    }
+    EXPECT_TRUE(contains(push(first, {"--recipes"}).err, "(remote_object_missing)"));
+}
+
 TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
 {
     share();
@@ -207,6 +234,17 @@ TEST_F(FileRemote, ShowsAndRemovesWhatLiesThere)
     EXPECT_EQ(tool({"rm", "--app", "demo"})["removed"].size(), 1u);
     EXPECT_EQ(tool({"ls"})["heads"].size(), 0u);
     EXPECT_EQ(second.tool({"remote", "sweep"}).exit_status, 2);
+}
+
+TEST_F(FileRemote, AFileInPlaceOfTheHeadsIsTold)
+{
+    std::filesystem::create_directories(place->data + "/v1");
+    write_file(place->data + "/v1/head", "");
+    const ToolResult result =
+        first.tool({"remote", "ls", "--remote", place->url, "--public-key", keys.open});
+    EXPECT_EQ(result.exit_status, 1);
+    EXPECT_EQ(result.err, "warmpipe: remote: " + place->url +
+                              "/v1/head/: the remote failed (remote_error): Not a directory\n");
 }
 
 TEST_F(FileRemote, ReadOnlyMeansNothingIsTaken)

@@ -274,6 +274,23 @@ TEST_F(Growth, WhatWasPulledIsNotHeldByACacheThatWasBegunAnew)
     EXPECT_EQ(fourth.caches().size(), 2u);
 }
 
+// As after a rollout, when many machines push at once: however many parts there are, one pull takes
+// them.
+TEST_F(Growth, OnePullTakesAllParts)
+{
+    constexpr int count = 24;
+    for (int i = 0; i < count; i++) {
+        Machine machine;
+        const Folder folder(machine, "demo", sample_identity());
+        folder.write("word" + std::to_string(i));
+        tool(machine, {"push", "--secret-key", keys.secret, "--dir", machine.root});
+    }
+    ASSERT_EQ(show()["objects"].size(), size_t(count));
+    EXPECT_EQ(pull(second)["results"][0]["result"], "pulled");
+    EXPECT_EQ(second.caches().size(), size_t(count));
+    EXPECT_EQ(pull(second)["results"][0]["result"], "unchanged");
+}
+
 // Where a program runs for long, what others have pushed waits for its next save: what has no room
 // is not fetched again and again.
 TEST_F(Growth, WhatHasNoRoomBesideTheFileIsNotFetched)

@@ -40,6 +40,7 @@ static bool list_has_unread(const char *app, const struct recipes *recipes, enum
     const bool is_damage = inventory_is_damage(reason);
     if (is_damage) {
         output_reason(reason, "recipes of '%s'", app);
+        output_note_error();
     }
     return is_damage;
 }
@@ -61,7 +62,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
         recipe_tool_count_pipelines(list->counts, item->identified ? &item->identity : NULL));
     output_size(output, "size", item->bytes);
     output_size(output, "recipes", item->recipe_bytes);
-    if (item->last_use == INT64_MIN) {
+    if (item->last_use < 0) { /* unknown, or by a clock that was wrong */
         output_text(output, "last_use", "");
     } else {
         output_time(output, "last_use", (uint64_t)(item->last_use / 1000000000));
@@ -73,6 +74,7 @@ static void list_show_item(const struct inventory_item *item, void *user)
     output_close(output);
     if (inventory_is_damage(item->reason)) {
         output_reason(item->reason, "'%s'", item->app);
+        output_note_error();
         list->told = true;
     }
 }
@@ -135,6 +137,7 @@ static void stats_read_program(struct stats *stats, const char *root, const char
     }
     if (reason != STATUS_ok && reason != STATUS_no_file) {
         output_reason(reason, "'%s'", app);
+        output_note_error();
         stats->found = true;
     } else if (program->facts.since != 0) {
         struct recipes *counts = NULL;

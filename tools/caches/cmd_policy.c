@@ -142,6 +142,7 @@ static bool policy_read_rules(const struct config *config, struct policy_file *r
             snprintf(line, sizeof line, "line %u: ", error.line);
         }
         output_message("'%s': %s%s (%s)", config->policy_path, line, error.text, status_id(reason));
+        output_note_error();
     }
     return reason == STATUS_ok;
 }
@@ -165,6 +166,7 @@ static int policy_show_devices(const struct vulkan_devices *devices, const struc
     output_close(&output);
     if (devices->count == 0) {
         output_message("no Vulkan device on this machine");
+        output_note_error();
         status = EXIT_FINDING;
     } else if (selected == 0) {
         output_message("no device '%s'; see 'warmpipe policy'", selection);

@@ -112,6 +112,7 @@ static void prune_app(struct pruning *pruning, const char *app)
     pruning->any = true;
     if (reason != STATUS_ok) {
         output_reason(reason, "'%s'", app);
+        output_note_error();
         pruning->found = true;
         return;
     }

@@ -111,7 +111,7 @@ static int main_run_verb(const struct verb *verb, char **words)
 {
     struct arguments arguments;
     bool help = false;
-    output_begin_messages(verb->name);
+    output_begin_messages(verb->name, options_want_json(verb, words)); /* parsing moves the words */
 #ifndef WARMPIPE_HAVE_REMOTE
     /* Before its options, none of which is known. */
     if (verb->options == no_options && words[0] && !main_is_help(words[0])) {

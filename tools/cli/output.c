@@ -25,6 +25,7 @@
 
 /* Begins each message; NULL: nothing does. */
 static const char *output_verb;
+static bool output_wants_json;
 
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
@@ -389,9 +390,10 @@ char *output_format(const char *format, ...)
     return text;
 }
 
-void output_begin_messages(const char *verb)
+void output_begin_messages(const char *verb, bool json)
 {
     output_verb = verb;
+    output_wants_json = json;
 }
 
 void output_message(const char *format, ...)
@@ -423,6 +425,18 @@ void output_reason(enum status reason, const char *format, ...)
     va_end(arguments);
     output_message("%s%s%s (%s)", text ? text : "", text ? ": " : "", status_text(reason),
                    status_id(reason));
+}
+
+void output_end_without_memory(void)
+{
+    const char *verb = output_verb ? output_verb : "";
+    progress_hide();
+    fprintf(stderr, "warmpipe: %s: out of memory\n", verb);
+    if (output_wants_json && !output_written) {
+        printf("{\"error\":\"%s: out of memory\"}\n", verb);
+    }
+    fflush(stdout);
+    _exit(EXIT_USAGE);
 }
 
 void output_failure(void)

@@ -121,8 +121,13 @@ void output_note_error(void);
 /* Call it once, before a fork: "error" then also includes messages of child processes. */
 void output_share_messages(void);
 
-/* Sets the verb's name, borrowed, with which each message begins from now on. */
-void output_begin_messages(const char *verb);
+/* Sets the verb's name, borrowed, with which each message begins from now on; and whether a
+ * document was asked for. */
+void output_begin_messages(const char *verb, bool json);
+
+/* For what cannot return that memory is out: ends the process with EXIT_USAGE, after a message and,
+ * if no result was written, a document with that error. Allocates nothing. */
+__attribute__((noreturn)) void output_end_without_memory(void);
 
 /* One line on standard error, "warmpipe: VERB: …", with control characters shown as in text. */
 void output_message(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -143,6 +143,8 @@ def main_page(verbs, settings, version, examples):
                                               f"Default: {default}")
     page += tagged("\\fBWARMPIPE_ENABLE\\fR", "1: the installed layer is in the program")
     page += tagged("\\fBWARMPIPE_DISABLE\\fR", "set to whatever value: the layer is off")
+    page += tagged("\\fBWARMPIPE_REMOTE\\fR, \\fBWARMPIPE_REMOTE_KEY\\fR",
+                   "of the tool alone: what \\-\\-remote and \\-\\-public\\-key are where they are not given")
     page += (".SH FILES\n" + tagged("\\fI$XDG_CACHE_HOME/warmpipe\\fR, \\fI~/.cache/warmpipe\\fR",
                                     "a folder for each program")
              + tagged("\\fIvk_layer_settings.txt\\fR",

@@ -18,6 +18,21 @@ enum { OP_EXECUTION_MODE = 16, OP_CAPABILITY = 17 };
 /* Operands; none of today has as many. */
 #define MAX_DECLARATION 8
 
+/* SPIRV-Tools are C++, and throw where memory is out, which C cannot catch. Weak: they may be
+ * linked to a library of their own. */
+typedef void judge_new_handler(void);
+judge_new_handler *
+judge_set_new_handler(judge_new_handler *handler) __asm__("_ZSt15set_new_handlerPFvvE")
+    __attribute__((weak));
+
+/* Around calls of SPIRV-Tools alone: drivers may be C++, too, and may catch it. */
+static void judge_end_without_memory(bool ends)
+{
+    if (judge_set_new_handler) {
+        judge_set_new_handler(ends ? output_end_without_memory : NULL);
+    }
+}
+
 struct spirv_validator {
     spv_context context;
     spv_validator_options options;
@@ -29,8 +44,10 @@ struct spirv_validator *spirv_validator_new(void)
     if (!validator) {
         return NULL;
     }
+    judge_end_without_memory(true);
     validator->context = spvContextCreate(SPV_ENV_VULKAN_1_3);
     validator->options = spvValidatorOptionsCreate();
+    judge_end_without_memory(false);
     if (!validator->context || !validator->options) {
         spirv_validator_delete(validator);
         return NULL;
@@ -59,9 +76,12 @@ void spirv_validator_delete(struct spirv_validator *validator)
 bool spirv_validator_accepts(const struct spirv_validator *validator, const void *code, size_t size)
 {
     spv_const_binary_t binary = {code, size / sizeof(uint32_t)};
-    return size % sizeof(uint32_t) == 0 &&
-           spvValidateWithOptions(validator->context, validator->options, &binary, NULL) ==
-               SPV_SUCCESS;
+    judge_end_without_memory(true);
+    const bool accepts = size % sizeof(uint32_t) == 0 &&
+                         spvValidateWithOptions(validator->context, validator->options, &binary,
+                                                NULL) == SPV_SUCCESS;
+    judge_end_without_memory(false);
+    return accepts;
 }
 
 /* Reads one instruction, as a module by itself. */
@@ -105,6 +125,7 @@ static bool spirv_validator_knows(const struct spirv_validator *validator, const
 {
     struct spirv_module module;
     struct spirv_instruction i;
+    judge_end_without_memory(true);
     bool knows = validator_knows_maintenance(validator, code, size);
     if (spirv_open(code, size, &module) == STATUS_ok) {
         for (size_t at = SPIRV_FIRST_WORD;
@@ -113,6 +134,7 @@ static bool spirv_validator_knows(const struct spirv_validator *validator, const
                     validator_knows_declaration(validator, &module, &i);
         }
     }
+    judge_end_without_memory(false);
     spirv_close(&module);
     return knows;
 }
@@ -121,6 +143,7 @@ char *spirv_disassemble(const void *code, size_t size)
 {
     const uint32_t options =
         SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+    judge_end_without_memory(true);
     spv_context context = spvContextCreate(SPV_ENV_VULKAN_1_3);
     spv_text text = NULL;
     char *copy = NULL;
@@ -129,6 +152,7 @@ char *spirv_disassemble(const void *code, size_t size)
             SPV_SUCCESS) {
         copy = strndup(text->str, text->length);
     }
+    judge_end_without_memory(false);
     spvTextDestroy(text);
     spvContextDestroy(context);
     return copy;

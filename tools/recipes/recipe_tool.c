@@ -15,6 +15,7 @@
 #include "common/files/file.h"
 #include "common/files/names.h"
 #include "common/quota/quota.h"
+#include "common/settings/config.h"
 #include "tools/cli/inventory.h"
 
 /* Segments that are locked, so that nobody resumes them meanwhile: each takes a descriptor. */
@@ -133,15 +134,19 @@ bool recipe_tool_read(const char *path, struct recipe_segment *ret_segment)
 }
 
 /* Locks the folder, so that nobody compacts it meanwhile: what is read would be gone, in a segment
- * that was not listed. Not the folder of another user, who could not open a lock of ours. -1: it is
- * not locked, because it cannot be written. */
+ * that was not listed. Not the folder of another user, who could not open a lock of ours; and with
+ * WARMPIPE_READONLY no lock is made: whoever compacts makes it first. -1: it is not locked. */
 static enum status recipe_tool_lock(int folder_fd, int *ret_lock_fd)
 {
+    AUTO(config_free) struct config config;
     struct stat folder;
     *ret_lock_fd = -1;
+    config_read(config_environment, &config);
     const bool is_own = fstat(folder_fd, &folder) == 0 && folder.st_uid == geteuid();
+    const bool may_lock =
+        is_own && (!config.read_only || faccessat(folder_fd, RECIPE_LOCK_NAME, F_OK, 0) == 0);
     const enum status status =
-        is_own ? file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, ret_lock_fd) : STATUS_ok;
+        may_lock ? file_lock(folder_fd, RECIPE_LOCK_NAME, LOCK_WAIT_MS, ret_lock_fd) : STATUS_ok;
     return status == STATUS_locked ? status : STATUS_ok;
 }
 

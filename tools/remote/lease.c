@@ -55,7 +55,11 @@ static enum lease_state lease_read(struct remote *remote, const char *own_number
         duration_s * UINT64_C(1000) > LEASE_MS || ret_value->age_s > duration_s) {
         return LEASE_FREE;
     }
-    return strcmp(number, own_number) == 0 ? LEASE_OURS : LEASE_HELD;
+    if (strcmp(number, own_number) == 0) {
+        return LEASE_OURS;
+    }
+    /* Of which the server does not say how old it is, its holder may have died long ago. */
+    return ret_value->has_age || remote->engine->expires ? LEASE_HELD : LEASE_UNKNOWN;
 }
 
 /* `old`: the lease that is over, or an empty value. remote_conflict: another run was first. */

@@ -79,6 +79,7 @@ enum status local_put_away(const char *root, const char *app, const struct local
 
 /* What this machine remembers of a remote, in $XDG_STATE_HOME/warmpipe/remote/<digest of the URL>:
  * the highest serial that it has seen of each head; the payloads that it has taken into each root;
+ * with which recipes of a root it was united;
  * which payloads have killed a program here, and how often. Losing that is safe: an old head may
  * then be accepted, and parts are pulled again. Processes may use it at once: no serial goes back,
  * and no death is lost. */
@@ -104,6 +105,11 @@ void state_see_serial(const struct state *state, const char *path, uint64_t seri
  * if the program's folder has been made anew since. Freed with bytes_free. */
 void state_taken(const struct state *state, const char *path, struct bytes *ret_names);
 void state_set_taken(const struct state *state, const char *path, struct bytes *names);
+
+/* Whether this is what was noted last of the head, a name as of an object: that it holds what is in
+ * the root. */
+bool state_is_united(const struct state *state, const char *path, const char *name);
+void state_set_united(const struct state *state, const char *path, const char *name);
 
 /* The payloads of this head that have killed a program on this machine, in the same form. */
 void state_bad(const struct state *state, const char *path, struct bytes *ret_names);

@@ -11,9 +11,6 @@
 #include "common/recipes/merge.h"
 #include "common/recipes/recipes.h"
 
-/* Parts that are taken at once: as many as one save merges. */
-#define PULL_PARTS 16
-
 /* After so many deaths of what a head lists nothing more of it is taken: a cache that kills may
  * come again within another, which has other bytes. */
 #define PULL_DEATHS 2
@@ -208,7 +205,7 @@ static void pull_parts(struct pull *blob, struct head *head)
     for (size_t i = 0; i < count; i++) {
         object_ahead(remote, head, parts[i]);
     }
-    for (size_t i = 0; i < count && blob->count < PULL_PARTS && !remote->gone; i++) {
+    for (size_t i = 0; i < count && !remote->gone; i++) {
         const enum status reason = pull_part(blob, head, parts[i]);
         if (reason != STATUS_ok) {
             remote_complain(remote, blob->path, reason);

@@ -12,7 +12,8 @@
  *
  * A part of a blob is dropped only where the file here is known to hold it: it was pulled to here
  * or pushed from here, no part lies beside the file unmerged, and the file is no smaller. Recipes
- * unite without a driver: those of the remote and those here, in one object. */
+ * unite without a driver: those of the remote and those here, in one object, which is fetched again
+ * only once either has changed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -353,8 +354,42 @@ static enum status push_pack_recipes(struct push *push, const struct recipe_merg
     return reason;
 }
 
+/* Names what the head lists together with what is here: neither changes under its name and size.
+ * "": out of memory. */
+static void push_name_both(const struct push *push, char ret_name[OBJECT_NAME_SIZE])
+{
+    AUTO(bytes_free) struct bytes text = {0};
+    bytes_put_text(&text, push->head.parts[0].object);
+    for (size_t i = 0; i < push->sources.count; i++) {
+        const struct recipe_source *source = &push->sources.sources[i];
+        bytes_put_text(&text, source->name);
+        bytes_put(&text, &source->size, sizeof source->size);
+    }
+    ret_name[0] = '\0';
+    if (!text.failed) {
+        object_name(text.data, text.size, ret_name);
+    }
+}
+
+/* Whether the head is known to hold what is here: that was found at the latest push. */
+static bool push_is_united(struct push *push)
+{
+    struct remote *remote = &push->session->remote;
+    const struct head_part *part = push->head.parts;
+    char name[OBJECT_NAME_SIZE];
+    if (push->head.part_count != 1) {
+        return false;
+    }
+    push_name_both(push, name);
+    return name[0] && state_is_united(&remote->state, push->path, name) &&
+           (part->frame || object_look(remote, part) == STATUS_ok);
+}
+
 static enum status push_try_recipes(struct push *push, const struct engine_value *old)
 {
+    if (push_is_united(push)) {
+        return STATUS_ok;
+    }
     AUTO(session_recipes_free) struct session_recipes there;
     AUTO(recipe_merge_free) struct recipe_merged merged = {0};
     uint64_t count = 0;
@@ -380,9 +415,17 @@ static void push_recipes(struct session *session, const char *app)
     struct push push = {.session = session, .app = app, .identity_hex = ""};
     AUTO_CLOSE int folder_fd = -1;
     head_path(app, NULL, push.path);
-    const enum status reason = recipe_tool_open_all(session->root, app, &folder_fd, &push.sources);
+    enum status reason = recipe_tool_open_all(session->root, app, &folder_fd, &push.sources);
     if (reason == STATUS_ok && push.sources.count > 0) {
-        push_tell(&push, push_head(&push, push_try_recipes));
+        char name[OBJECT_NAME_SIZE];
+        reason = push_head(&push, push_try_recipes);
+        push_tell(&push, reason);
+        if (reason == STATUS_ok && push.head.part_count == 1) {
+            push_name_both(&push, name);
+            if (name[0]) {
+                state_set_united(&session->remote.state, push.path, name);
+            }
+        }
     } else if (reason != STATUS_ok && reason != STATUS_no_file) {
         remote_complain(&session->remote, push.path, reason);
     }

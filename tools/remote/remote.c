@@ -20,6 +20,9 @@
 /* Machines that begin a place together are no further apart. */
 #define REMOTE_BEGINNING_MS UINT64_C(60000)
 
+/* Bytes of what --replace overwrites at most: it is no head, and may be longer than one. */
+#define REMOTE_REPLACED_LIMIT (64 << 20)
+
 /* Looks for a head that was just written, until it counts as not kept; and for one that changes
  * meanwhile. */
 #define REMOTE_LOOKS 3
@@ -93,6 +96,9 @@ static bool remote_open_url(struct remote *remote, const char *text)
         reason = hint ? STATUS_remote_unsupported : remote_open_engine(&url, &remote->engine);
     }
     if (reason != STATUS_ok) {
+        if (reason == STATUS_remote_unsupported && url.scheme == URL_REDISS) {
+            hint = "Redis without TLS (redis://) alone";
+        }
         if (reason == STATUS_remote_bad_url) {
             hint = "write file:///DIR (%20 for a space, %3F for a question mark), "
                    "https://HOST/PATH, s3://BUCKET?region=NAME&endpoint=URL or redis://HOST";
@@ -296,7 +302,9 @@ static enum status remote_read_head(const struct remote *remote, const char *pat
     bool stays = false;
     for (int looks = 0; looks < REMOTE_LOOKS && !stays; looks++) {
         struct engine_value value = {0};
-        reason = remote->engine->operations->get(remote->engine, path, HEAD_LIMIT, &value);
+        reason = remote->engine->operations->get(
+            remote->engine, path, remote->options.replace ? REMOTE_REPLACED_LIMIT : HEAD_LIMIT,
+            &value);
         stays = reason != STATUS_ok || (value.size > 0 && engine_value_equal(&value, ret_value));
         engine_value_free(ret_value);
         *ret_value = value;

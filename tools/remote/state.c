@@ -213,6 +213,22 @@ void state_set_taken(const struct state *state, const char *path, struct bytes *
     }
 }
 
+bool state_is_united(const struct state *state, const char *path, const char *name)
+{
+    AUTO(bytes_free) struct bytes noted = {0};
+    state_read(state, path, "united", &noted);
+    return state_has(&noted, name);
+}
+
+void state_set_united(const struct state *state, const char *path, const char *name)
+{
+    AUTO(bytes_free) struct bytes noted = {0};
+    state_add(&noted, name);
+    if (!noted.failed && !state_is_united(state, path, name)) {
+        state_write(state, path, "united", noted.data, noted.size);
+    }
+}
+
 void state_bad(const struct state *state, const char *path, struct bytes *ret_names)
 {
     state_read(state, path, "bad", ret_names);

@@ -176,6 +176,7 @@ static void report_add_trace(struct report_sources *sources, const char *path)
     sources->found |= verdict == TRACE_DAMAGED;
     if (verdict != TRACE_WHOLE) {
         output_reason(verdict == TRACE_ALIEN ? STATUS_not_a_trace : STATUS_bad_trace, "'%s'", path);
+        output_note_error();
     }
 }
 
@@ -245,6 +246,7 @@ static bool report_is_damage(const char *app, enum status reason)
     const bool is_damage = reason != STATUS_ok && reason != STATUS_no_file;
     if (is_damage) {
         output_reason(reason, "'%s'", app);
+        output_note_error();
     }
     return is_damage;
 }

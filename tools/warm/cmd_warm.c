@@ -241,6 +241,7 @@ static bool warm_open(struct warming *warming, const char *app, char **paths)
         recipes.files ? recipes_damage(recipes.files) : (struct recipe_damage){.segments = 0};
     if (recipes.item_count == 0 && damage.segments > 0) {
         output_reason(damage.reason, "recipes of '%s'", app);
+        output_note_error();
         warming->any = warming->found = true;
     }
     if (recipes.unusable > 0) {

@@ -125,6 +125,20 @@ TEST_F(RunRemote, ALeaseThatNobodyKnowsOfIsGivenBack)
     }
 }
 
+// Whoever took it may have died long ago.
+TEST_F(RunRemote, ALeaseOfUnknownAgeIsNotWaitedFor)
+{
+    ScriptedServer server([](const std::string &request) {
+        return contains(request, "/v1/lease/") ? http_answer("200 OK", held_lease)
+                                               : http_answer("404 Not Found");
+    });
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(contains(
+        first.run(4, {"--remote", server.url(), "--public-key", keys.open, "--lease-wait", "40s"}),
+        " 0 hits, 4 misses"));
+    EXPECT_LE(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
+
 #endif
 
 // A lease is no lock: its time, or the time that one waits, ends it.

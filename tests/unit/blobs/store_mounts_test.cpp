@@ -16,6 +16,7 @@
 
 extern "C" {
 #include "common/blobs/marker.h"
+#include "common/blobs/trial.h"
 #include "common/quota/quota.h"
 }
 
@@ -60,6 +61,25 @@ TEST_F(StoreMounts, ADiskWithoutInodesLoadsWithoutAMarker)
         EXPECT_EQ(store.commit("old"), STATUS_ok);
         EXPECT_EQ(store.commit("new"), STATUS_disk_full) << "no room for a temporary file";
         EXPECT_EQ(Store(root()).load(), "old");
+    });
+}
+
+// What was pulled is marked as that before it is written.
+TEST_F(StoreMounts, ADiskWithoutInodesIsFullForWhatWasPulledAsWell)
+{
+    on_a_disk_of("nr_inodes=4", [&] { // the root, the folder, the lock, the folder of marks
+        const std::string payload(TRIAL_PAYLOAD_DIGITS, '1');
+        for (const char *left : {"", "x"}) { // the folder is there, or cannot be made
+            store_options options = {};
+            options.pulled = payload.c_str();
+            ASSERT_TRUE(mkdir((root() + "/app").c_str(), 0700) == 0 || errno == EEXIST);
+            if (*left) {
+                std::filesystem::remove_all(root() + "/app");
+                ASSERT_EQ(mkdir((root() + "/app").c_str(), 0700), 0);
+                write_file(root() + "/x", "");
+            }
+            EXPECT_EQ(Store(root(), options).commit_unmerged("new"), STATUS_disk_full) << left;
+        }
     });
 }
 

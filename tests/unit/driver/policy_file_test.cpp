@@ -88,6 +88,17 @@ TEST(PolicyFileParse, BlanksCommentsAndLineEnds)
     EXPECT_STREQ(file.rule(1).id, "second");
 }
 
+// Some editors write it in front of a text of UTF-8.
+TEST(PolicyFileParse, AByteOrderMarkIsPassedOver)
+{
+    File file("\xef\xbb\xbf[rule]\ninject = no\n");
+    ASSERT_TRUE(file.is_good()) << file.error();
+    EXPECT_STREQ(file.rule().id, "rule");
+    EXPECT_TRUE(File("\xef\xbb\xbf").is_good());
+    EXPECT_FALSE(File("\xef\xbb").is_good());
+    EXPECT_FALSE(File("[rule]\n\xef\xbb\xbfinject = no\n").is_good());
+}
+
 TEST(PolicyFileParse, NothingIsNoRules)
 {
     for (const char *text : {"", "\n", "# only\n# comments", "\n\n\n"}) {

@@ -139,8 +139,8 @@ struct engine {
     bool single_writer;   /* nobody else writes: a write without a condition suffices */
     unsigned settle_ms;   /* for so long after a swap, another swap that began before may still win:
                              the server checks and writes in two steps; 0: in one step */
-    unsigned lifetime_ms; /* of a swapped-in value, if the engine can remove it by itself (Redis);
-                             0: it stays */
+    bool expires;         /* it removes by itself what was swapped in with a lifetime (Redis) */
+    unsigned lifetime_ms; /* of a swapped-in value, if the engine expires it; 0: it stays */
     uint64_t deadline_ns; /* clock_now_ns; 0: none. Operations end by then (remote_timeout) */
     unsigned silent_ms;   /* until there is an answer, operations end so long after the first has
                              begun; 0: no such limit */

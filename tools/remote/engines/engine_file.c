@@ -53,8 +53,8 @@ static enum status engine_file_fail(struct engine *engine, int error)
     }
 }
 
-/* The same of a write: what is missing there is no value. */
-static enum status engine_file_fail_write(struct engine *engine, int error)
+/* The same of a write or a listing: what is missing there is no value. */
+static enum status engine_file_fail_path(struct engine *engine, int error)
 {
     const enum status reason = engine_file_fail(engine, error);
     return reason == STATUS_no_file
@@ -160,7 +160,7 @@ static enum status engine_file_put(struct engine *engine, const char *path, cons
     }
     if (error != 0) {
         unlink(temporary);
-        return engine_file_fail_write(engine, error);
+        return engine_file_fail_path(engine, error);
     }
     engine->traffic.sent += size;
     return STATUS_ok;
@@ -173,11 +173,11 @@ static enum status engine_file_lock(struct engine *engine, int *ret_fd)
     char full[ENGINE_FILE_PATH_SIZE];
     engine_file_path(engine, ENGINE_FILE_LOCK, full);
     if (!engine_file_make_parents(full, strlen(file->root))) {
-        return engine_file_fail_write(engine, errno);
+        return engine_file_fail_path(engine, errno);
     }
     const int fd = open(full, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (fd < 0) {
-        return engine_file_fail_write(engine, errno);
+        return engine_file_fail_path(engine, errno);
     }
     const uint64_t until =
         clock_now_ns() + engine_time_left(engine, ENGINE_FILE_WAIT_MS) * CLOCK_MS;
@@ -226,7 +226,7 @@ static bool engine_file_visit(struct engine *engine, const char *folder, int dep
     engine_file_path(engine, folder, full);
     AUTO_LISTING DIR *listing = opendir(full);
     if (!listing) {
-        *reason = errno == ENOENT ? *reason : engine_file_fail(engine, errno);
+        *reason = errno == ENOENT ? *reason : engine_file_fail_path(engine, errno);
         return true;
     }
     bool more = true;

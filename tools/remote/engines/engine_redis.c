@@ -217,5 +217,9 @@ struct engine *engine_redis_open(const struct url *url)
         .another = redis_client_another,
         .close = redis_client_free,
     };
-    return redis_client_new(&operations, url);
+    struct engine *engine = redis_client_new(&operations, url);
+    if (engine) {
+        engine->expires = true;
+    }
+    return engine;
 }

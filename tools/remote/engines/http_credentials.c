@@ -103,6 +103,7 @@ static bool credentials_take_file(struct http_credentials *credentials)
             } else if (is_ours) {
                 credentials_take_line(credentials, line);
             }
+            explicit_bzero(line, length);
         }
         at += length + 1;
     }

@@ -103,6 +103,7 @@ static void signature_sign(const struct http_credentials *credentials, const cha
     signature_code(code, sizeof code, text, code);
     sodium_bin2hex(ret_hex, OBJECT_NAME_SIZE, code, sizeof code);
     explicit_bzero(secret, sizeof secret);
+    explicit_bzero(code, sizeof code);
 }
 
 bool http_sign(const struct http_request *request, const char *const *lines, time_t now,

@@ -154,12 +154,12 @@ struct minisign_secret_key {
  * bytes.failed: out of memory. Call sodium_init before this and every function here. */
 void minisign_make_pair(struct bytes *secret_text, struct bytes *public_text, char ret_id[17]);
 
-/* The keys of one remote. */
+/* The keys of one remote: so many public ones, besides that of the secret key. */
 #define MINISIGN_KEYS 16
 
 struct minisign_keys {
     size_t count;
-    struct minisign_public_key trusted[MINISIGN_KEYS];
+    struct minisign_public_key trusted[MINISIGN_KEYS + 1];
     bool can_sign;
     struct minisign_secret_key secret; /* with can_sign; its public half is trusted */
 };

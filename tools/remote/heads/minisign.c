@@ -36,6 +36,7 @@ static void minisign_put_base64(struct bytes *text, const uint8_t *data, size_t 
     sodium_bin2base64(line, sizeof line, data, size, sodium_base64_VARIANT_ORIGINAL);
     bytes_put_text(text, line);
     bytes_put_u8(text, '\n');
+    sodium_memzero(line, sizeof line);
 }
 
 /* A text, read line by line. */
@@ -120,6 +121,7 @@ void minisign_make_pair(struct bytes *secret_text, struct bytes *public_text, ch
     for (int i = 0; i < MINISIGN_ID_SIZE; i++) {
         snprintf(ret_id + 2 * i, 3, "%02X", id[MINISIGN_ID_SIZE - 1 - i]);
     }
+    bytes_reserve(secret_text, 2 * MINISIGN_LINE_SIZE); /* where it grows, a copy would be left */
     bytes_put_text(secret_text, MINISIGN_UNTRUSTED "minisign secret key without a password\n");
     minisign_put_base64(secret_text, secret_key, sizeof secret_key);
     bytes_put_text(public_text, MINISIGN_UNTRUSTED "minisign public key ");
@@ -222,11 +224,10 @@ static enum status minisign_read_key(const char *path, mode_t mode, enum status 
     if (reason != STATUS_ok) {
         return reason;
     }
-    if (stat(path, &status) == 0 && (status.st_mode & mode) != 0) {
+    if (!minisign_decode_key(text, text_size, ret_data, size) || memcmp(ret_data, "Ed", 2) != 0) {
+        reason = STATUS_remote_bad_key; /* whoever may read it: most often it is the public one */
+    } else if (stat(path, &status) == 0 && (status.st_mode & mode) != 0) {
         reason = exposed;
-    } else if (!minisign_decode_key(text, text_size, ret_data, size) ||
-               memcmp(ret_data, "Ed", 2) != 0) {
-        reason = STATUS_remote_bad_key;
     }
     sodium_memzero(text, text_size);
     free(text);
@@ -295,7 +296,7 @@ static bool minisign_check_key(const char *path, enum status reason)
 
 static bool minisign_add_key(const char *path, struct minisign_keys *keys)
 {
-    if (keys->count == MINISIGN_KEYS) {
+    if (keys->count == MINISIGN_KEYS + (size_t)keys->can_sign) {
         output_message("'%s': no more than %d keys can be trusted", path, MINISIGN_KEYS);
         return false;
     }
