@@ -1,75 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel's i915 answers to Mesa's drivers. Buffers and names are never taken back, and
-// what is submitted counts as done at once.
+// What the kernel's i915 answers: GPUs up to Meteor Lake and Arc A. One slice of six subslices with
+// 16 execution units each, and no memory but the system's.
 #include "shim.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
-// The calls, by their numbers in include/uapi/drm/drm.h.
 enum {
-    VERSION = 0x00,
-    GEM_CLOSE = 0x09,
-    GET_CAP = 0x0c,
-    SYNCOBJ_CREATE = 0xbf,
-    SYNCOBJ_DESTROY = 0xc0,
-    SYNCOBJ_WAIT = 0xc3,
-    SYNCOBJ_RESET = 0xc4,
-    SYNCOBJ_SIGNAL = 0xc5,
-    SYNCOBJ_TIMELINE_WAIT = 0xca,
-    SYNCOBJ_QUERY = 0xcb,
-    SYNCOBJ_TRANSFER = 0xcc,
-    SYNCOBJ_TIMELINE_SIGNAL = 0xcd,
-    // Those of i915, in include/uapi/drm/i915_drm.h.
-    GETPARAM = 0x46,
-    GEM_BUSY = 0x57,
-    GEM_CREATE = 0x5b,
-    GEM_SET_DOMAIN = 0x5f,
-    GEM_SET_TILING = 0x61,
-    GEM_GET_TILING = 0x62,
-    GEM_GET_APERTURE = 0x63,
-    GEM_MMAP_OFFSET = 0x64,
-    GEM_MADVISE = 0x66,
-    GEM_EXECBUFFER2 = 0x69,
-    GEM_WAIT = 0x6c,
-    GEM_CONTEXT_CREATE = 0x6d,
-    GEM_CONTEXT_DESTROY = 0x6e,
-    GEM_SET_CACHING = 0x6f,
-    REG_READ = 0x71,
-    GET_RESET_STATS = 0x72,
-    GEM_USERPTR = 0x73,
-    GEM_CONTEXT_GETPARAM = 0x74,
-    GEM_CONTEXT_SETPARAM = 0x75,
-    QUERY = 0x79,
-    GEM_VM_CREATE = 0x7a,
-    GEM_VM_DESTROY = 0x7b,
-    GEM_CREATE_EXT = 0x7c,
+    GETPARAM = 0x06,
+    GEM_BUSY = 0x17,
+    GEM_CREATE = 0x1b,
+    GEM_SET_DOMAIN = 0x1f,
+    GEM_SET_TILING = 0x21,
+    GEM_GET_TILING = 0x22,
+    GEM_GET_APERTURE = 0x23,
+    GEM_MMAP_OFFSET = 0x24,
+    GEM_MADVISE = 0x26,
+    GEM_EXECBUFFER2 = 0x29,
+    GEM_WAIT = 0x2c,
+    GEM_CONTEXT_CREATE = 0x2d,
+    GEM_CONTEXT_DESTROY = 0x2e,
+    GEM_SET_CACHING = 0x2f,
+    REG_READ = 0x31,
+    GET_RESET_STATS = 0x32,
+    GEM_USERPTR = 0x33,
+    GEM_CONTEXT_GETPARAM = 0x34,
+    GEM_CONTEXT_SETPARAM = 0x35,
+    QUERY = 0x39,
+    GEM_VM_CREATE = 0x3a,
+    GEM_VM_DESTROY = 0x3b,
+    GEM_CREATE_EXT = 0x3c,
 };
 
-// Their arguments; where no member behind it is read or written, a struct ends early.
-struct version {
-    int numbers[3];
-    struct {
-        size_t size;
-        char *text;
-    } name, date, description;
-};
-
-struct cap {
-    uint64_t number, value;
-};
-
-struct syncobj {
-    uint32_t handle;
-};
-
-struct syncobj_query {
-    uint64_t handles, points;
-    uint32_t count;
-};
-
+// The arguments; where no member behind it is read or written, a struct ends early.
 struct parameter {
     int number;
     int *value;
@@ -156,45 +120,6 @@ struct regions {
     } region;
 };
 
-static const uint64_t MEMORY_BYTES = 8ull << 30;
-
-static int refuse(void)
-{
-    errno = EINVAL;
-    return -1;
-}
-
-static uint32_t new_name(void)
-{
-    static atomic_uint last;
-    return atomic_fetch_add(&last, 1) + 1;
-}
-
-// A buffer's handle is its place in the device's memory, in units of 64 KiB.
-static uint32_t new_buffer(uint64_t size)
-{
-    static atomic_uint next = 1;
-    return atomic_fetch_add(&next, (uint32_t)((size + 0xffff) >> 16));
-}
-
-static void put_text(size_t *size, char *text, const char *value)
-{
-    if (text)
-        memcpy(text, value, *size < strlen(value) ? *size : strlen(value));
-    *size = strlen(value);
-}
-
-static int get_version(struct version *version)
-{
-    version->numbers[0] = 1;
-    version->numbers[1] = 6;
-    version->numbers[2] = 0;
-    put_text(&version->name.size, version->name.text, "i915");
-    put_text(&version->date.size, version->date.text, "20201103");
-    put_text(&version->description.size, version->description.text, "Intel Graphics");
-    return 0;
-}
-
 static int get_parameter(const struct parameter *parameter)
 {
     const struct {
@@ -224,7 +149,7 @@ static int get_parameter(const struct parameter *parameter)
             return 0;
         }
     }
-    return refuse();
+    return shim_refuse();
 }
 
 static int get_context_parameter(struct context_parameter *parameter)
@@ -240,7 +165,7 @@ static int get_context_parameter(struct context_parameter *parameter)
         parameter->value = 1;
         return 0; // VM
     default:
-        return refuse();
+        return shim_refuse();
     }
 }
 
@@ -257,7 +182,6 @@ static void answer(struct query_item *item, const void *data, size_t size)
 
 static void answer_item(struct query_item *item)
 {
-    // One slice of six subslices with 16 execution units each.
     static const struct topology topology = {
         .slices = 1,
         .subslices = 6,
@@ -275,9 +199,8 @@ static void answer_item(struct query_item *item)
     };
     // One that renders and one that copies.
     static const struct engines engines = {.count = 2, .engines = {{.class = 0}, {.class = 1}}};
-    // The system's memory.
-    const struct regions regions = {.count = 1,
-                                    .region = {.size = MEMORY_BYTES, .available = MEMORY_BYTES}};
+    const struct regions regions = {
+        .count = 1, .region = {.size = SHIM_MEMORY_BYTES, .available = SHIM_MEMORY_BYTES}};
     switch (item->id) {
     case 1: // TOPOLOGY_INFO
     case 6:
@@ -301,37 +224,20 @@ static int answer_query(const struct query *query)
     return 0;
 }
 
-static int query_timelines(const struct syncobj_query *query)
-{
-    for (uint32_t i = 0; i < query->count; ++i)
-        ((uint64_t *)(uintptr_t)query->points)[i] = UINT64_MAX;
-    return 0;
-}
-
 int i915_ioctl(unsigned number, void *argument)
 {
     switch (number) {
-    case VERSION:
-        return get_version(argument);
-    case GET_CAP:
-        ((struct cap *)argument)->value = 1;
-        return 0;
     case GETPARAM:
         return get_parameter(argument);
     case GEM_CONTEXT_GETPARAM:
         return get_context_parameter(argument);
     case QUERY:
         return answer_query(argument);
-    case SYNCOBJ_QUERY:
-        return query_timelines(argument);
-    case SYNCOBJ_CREATE:
-        ((struct syncobj *)argument)->handle = new_name();
-        return 0;
     case GEM_CONTEXT_CREATE:
-        ((struct context *)argument)->id = new_name();
+        ((struct context *)argument)->id = shim_new_name();
         return 0;
     case GEM_VM_CREATE:
-        ((struct vm *)argument)->id = new_name();
+        ((struct vm *)argument)->id = shim_new_name();
         return 0;
     case GEM_BUSY:
         ((struct busy *)argument)->busy = 0;
@@ -342,17 +248,17 @@ int i915_ioctl(unsigned number, void *argument)
     case GEM_CREATE:
     case GEM_CREATE_EXT: {
         struct buffer *buffer = argument;
-        buffer->handle = new_buffer(buffer->size);
+        buffer->handle = shim_new_buffer(buffer->size);
         return 0;
     }
     case GEM_USERPTR: {
         struct user_memory *memory = argument;
-        memory->handle = new_buffer(memory->size);
+        memory->handle = shim_new_buffer(memory->size);
         return 0;
     }
     case GEM_MMAP_OFFSET: {
         struct map_offset *map = argument;
-        map->offset = (uint64_t)map->handle << 16;
+        map->offset = shim_buffer_offset(map->handle);
         return 0;
     }
     case GEM_GET_TILING: {
@@ -362,10 +268,9 @@ int i915_ioctl(unsigned number, void *argument)
     }
     case GEM_GET_APERTURE: {
         struct aperture *aperture = argument;
-        aperture->size = aperture->available = MEMORY_BYTES;
+        aperture->size = aperture->available = SHIM_MEMORY_BYTES;
         return 0;
     }
-    case GEM_CLOSE:
     case GEM_SET_DOMAIN:
     case GEM_SET_TILING:
     case GEM_SET_CACHING:
@@ -376,15 +281,8 @@ int i915_ioctl(unsigned number, void *argument)
     case GEM_CONTEXT_SETPARAM:
     case GEM_VM_DESTROY:
     case GET_RESET_STATS:
-    case SYNCOBJ_DESTROY:
-    case SYNCOBJ_WAIT:
-    case SYNCOBJ_RESET:
-    case SYNCOBJ_SIGNAL:
-    case SYNCOBJ_TIMELINE_WAIT:
-    case SYNCOBJ_TRANSFER:
-    case SYNCOBJ_TIMELINE_SIGNAL:
         return 0;
     default:
-        return refuse();
+        return shim_refuse();
     }
 }

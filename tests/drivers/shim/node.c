@@ -34,6 +34,13 @@ uint32_t shim_device_id(void)
     return (uint32_t)strtoul(id ? id : "9a49", NULL, 16);
 }
 
+bool shim_is_xe(void)
+{
+    const uint32_t family = shim_device_id() >> 8;
+    return family == 0x64 || family == 0xb0 ||
+           family == 0xe2; // Lunar Lake, Panther Lake, Battlemage
+}
+
 // A file as large as an address space, where the device's memory lies. A page of it takes memory
 // once it is written. Mesa opens the node for the first time under a lock of its own.
 static int memory_file(void)
@@ -55,7 +62,7 @@ static int open_about(const char *name)
     const struct {
         const char *name, *text;
     } files[] = {
-        {"uevent", "DRIVER=i915\nPCI_SLOT_NAME=0000:00:02.0\n"},
+        {"uevent", "PCI_SLOT_NAME=0000:00:02.0\n"},
         {"vendor", "0x8086\n"},
         {"device", id},
         {"revision", "0x01\n"},
@@ -188,7 +195,7 @@ DIR *opendir(const char *path)
     struct dirent *name(DIR *folder)                                                               \
     {                                                                                              \
         static struct dirent node = {.d_type = DT_CHR, .d_name = NODE_NAME};                       \
-        if (folder != nodes)                                                            \
+        if (folder != nodes)                                                                       \
             return NEXT(name)(folder);                                                             \
         if (is_listed)                                                                             \
             return NULL;                                                                           \
@@ -212,6 +219,6 @@ int ioctl(int file, unsigned long request, ...)
     void *argument = va_arg(arguments, void *);
     va_end(arguments);
     // 'd' is the type of all DRM's calls, and there is no other device of DRM.
-    return _IOC_TYPE(request) == 'd' ? i915_ioctl(_IOC_NR(request), argument)
+    return _IOC_TYPE(request) == 'd' ? drm_ioctl(_IOC_NR(request), argument)
                                      : NEXT(ioctl)(file, request, argument);
 }
