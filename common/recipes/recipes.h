@@ -72,9 +72,9 @@ struct recipe_damage {
 };
 
 /* Opens all segments of a program. With RECIPES_READ at most 32 of them keep a descriptor. no_file:
- * there are none; directory_*: as file_open_directory. Where none can be read it is ok, and
- * recipes_damage says why. Segments of a newer or foreign format are ignored and stay. *ret_recipes
- * is closed by the caller. */
+ * there are none; directory_*: as file_open_directory; io_error and others: the folder cannot be
+ * listed to its end. Where none can be read it is ok, and recipes_damage says why. Segments of a
+ * newer or foreign format are ignored and stay. *ret_recipes is closed by the caller. */
 enum status recipes_open(const char *root, const char *app, enum recipes_access access,
                          struct recipes **ret_recipes);
 
