@@ -61,6 +61,23 @@ static void prewarm_leave_driver(struct prewarm *prewarm)
     pthread_mutex_unlock(&prewarm->lock);
 }
 
+/* The same with the gate, where no crash mark is set. False: the driver must not be called. */
+static bool prewarm_enter_gate(struct prewarm *prewarm)
+{
+    bool entered = driver_gate_enter(prewarm->setup.permit);
+    if (entered && !prewarm_enter_driver(prewarm)) {
+        driver_gate_leave(prewarm->setup.permit);
+        entered = false;
+    }
+    return entered;
+}
+
+static void prewarm_leave_gate(struct prewarm *prewarm)
+{
+    prewarm_leave_driver(prewarm);
+    driver_gate_leave(prewarm->setup.permit);
+}
+
 void prewarm_end_thread(struct prewarm *prewarm)
 {
     pthread_mutex_lock(&prewarm->lock);
@@ -314,15 +331,11 @@ static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *rep
 static void prewarm_delete_replay(struct prewarm_runner *runner, struct replay *replay)
 {
     struct prewarm *prewarm = runner->prewarm;
-    const bool is_open = driver_gate_enter(prewarm->setup.permit);
-    if (is_open && prewarm_enter_driver(prewarm)) {
+    if (prewarm_enter_gate(prewarm)) {
         replay_delete(replay);
-        prewarm_leave_driver(prewarm);
+        prewarm_leave_gate(prewarm);
     } else {
         prewarm->left[runner->number] = replay;
-    }
-    if (is_open) {
-        driver_gate_leave(prewarm->setup.permit);
     }
 }
 
@@ -362,11 +375,31 @@ static void prewarm_tell_rest(const struct prewarm *prewarm)
     }
 }
 
+/* Here, where the end of the device waits for it: whoever begins prewarm may have waited for a disk
+ * until the instance was gone. False: the driver must not be called. */
+static bool prewarm_take_limits(struct prewarm *prewarm, unsigned threads)
+{
+    const struct prewarm_setup *setup = &prewarm->setup;
+    struct replay_limits limits;
+    if (!prewarm_enter_gate(prewarm)) {
+        return false;
+    }
+    replay_limits_query(setup->identity_commands->get_properties,
+                        setup->identity_commands->get_properties2, setup->api_version,
+                        setup->physical_device, &limits);
+    prewarm_leave_gate(prewarm);
+    prewarm->limits = replay_limits_share(&limits, threads);
+    return true;
+}
+
 void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
 {
     struct prewarm_runner runners[RECIPE_CRASHES_THREADS];
     unsigned started = 1;
-    prewarm->limits = replay_limits_share(&prewarm->limits, threads);
+    if (!prewarm_take_limits(prewarm, threads)) {
+        prewarm_stop(prewarm);
+        return;
+    }
     for (unsigned i = 0; i < threads; i++) {
         runners[i] = (struct prewarm_runner){.prewarm = prewarm, .number = i};
     }
