@@ -187,33 +187,29 @@ static bool writer_leaves_reserve(int fd, uint64_t size)
     return free_bytes >= size + (half < RESERVE ? half : RESERVE);
 }
 
-/* Gives the disk back what stands behind the last whole record. The file is never cut, for others
- * may have mapped it; readers skip the hole. */
-static void writer_drop_tail(struct recipe_writer *writer, size_t size)
-{
-    if (writer->size == 0) {
-        writer_remove_segment(writer);
-    } else {
-        fallocate(writer->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)writer->size,
-                  (off_t)size);
-    }
-}
-
-/* A segment that could not be written is left. */
+/* A segment that could not be written is left, and what stands behind its last whole record is
+ * given back to the disk; it is never cut, for others may have mapped it, and readers skip the
+ * hole. One without a record goes: on a full disk each process would leave one more. */
 static enum status writer_write_to_segment(struct recipe_writer *writer, const struct bytes *bytes)
 {
-    if (!file_size_allowed(writer->size + bytes->size) ||
-        !writer_leaves_reserve(writer->file.fd, bytes->size)) {
-        return STATUS_disk_full;
+    const bool has_room = file_size_allowed(writer->size + bytes->size) &&
+                          writer_leaves_reserve(writer->file.fd, bytes->size);
+    if (has_room && io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
+        writer->size += bytes->size;
+        return STATUS_ok;
     }
-    if (!io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
-        const enum status status = errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
-        writer_drop_tail(writer, bytes->size);
-        writer_leave_segment(writer);
+    const enum status status =
+        !has_room || errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
+    if (writer->size == 0) {
+        writer_remove_segment(writer);
+    } else if (has_room) {
+        fallocate(writer->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)writer->size,
+                  (off_t)bytes->size);
+    } else {
         return status;
     }
-    writer->size += bytes->size;
-    return STATUS_ok;
+    writer_leave_segment(writer);
+    return status;
 }
 
 /* Copies the records of a batch, its uses folded into one record for each environment. False: out
