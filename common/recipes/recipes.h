@@ -149,6 +149,10 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
  * fork): only lets the segment go. NULL is a no-op. */
 void recipe_writer_close(struct recipe_writer *writer, bool seal);
 
+/* Seals the segment `name` of the folder if a dead process has left it without an index, whole, and
+ * there is memory to read it. To be called under the folder's lock, off the program's threads. */
+void recipe_segment_seal_left(int folder_fd, const char *name);
+
 /* Removes the segment from the disk, with what a dead process had left in it, and frees. False:
  * nothing was removed. NULL is a no-op. */
 bool recipe_writer_discard(struct recipe_writer *writer);

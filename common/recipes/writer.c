@@ -100,17 +100,22 @@ static enum status writer_make_segment(struct recipe_writer *writer)
 }
 
 /* Whether a file may be resumed: trusted as file_open does, this user's own (root's stays as it
- * is), still there, and small. */
+ * is), still there, small, and not sealed. */
 static bool writer_may_resume(int fd, uint64_t small, uint64_t *ret_size)
 {
     struct stat status;
+    uint8_t footer[RECIPE_RECORD_HEADER];
+    uint64_t index;
     *ret_size = 0;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
         (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || status.st_nlink != 1) {
         return false;
     }
     *ret_size = (uint64_t)status.st_size;
-    return *ret_size > RECIPE_HEADER_SIZE && *ret_size < small;
+    return *ret_size > RECIPE_HEADER_SIZE && *ret_size < small &&
+           io_read(fd, footer, sizeof footer, (off_t)(*ret_size - sizeof footer)) ==
+               (ssize_t)sizeof footer &&
+           !recipe_index_begins(footer, *ret_size, &index);
 }
 
 /* Reads the entries of a segment that holds whole records only, and no index: readers would not
@@ -139,7 +144,8 @@ static bool writer_try_resume(struct recipe_writer *writer, int folder_fd, const
     /* Checked again under the lock: its owner may have just ended, or somebody have removed it. */
     const bool may = fd >= 0 && writer_may_resume(fd, writer->small, &size) &&
                      !file_may_be_owned_elsewhere(name, fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-                     writer_may_resume(fd, writer->small, &size) && (data = malloc((size_t)size)) &&
+                     writer_may_resume(fd, writer->small, &size) && file_fits_memory(size) &&
+                     (data = malloc((size_t)size)) &&
                      io_read(fd, data, (size_t)size, 0) == (ssize_t)size &&
                      writer_read_entries(data, (size_t)size, &entries);
     free(data);
@@ -307,4 +313,13 @@ void recipe_writer_close(struct recipe_writer *writer, bool seal)
     free(writer->root);
     free(writer->app);
     free(writer);
+}
+
+void recipe_segment_seal_left(int folder_fd, const char *name)
+{
+    struct recipe_writer *writer = recipe_writer_new("", "", 0, RECIPES_MAX_FILE);
+    if (writer && writer_try_resume(writer, folder_fd, name)) {
+        writer->small = 0;
+    }
+    recipe_writer_close(writer, true);
 }
