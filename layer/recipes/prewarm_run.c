@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/recipes/prewarm_run.h"
 
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
@@ -235,27 +239,19 @@ unsigned prewarm_count_threads(void)
 static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
 {
     const struct driver_caches *driver = device_cache_caches(prewarm->setup.device_cache);
-    const device_table *table = driver->table;
-    const struct replay_commands commands = {
-        .create_shader_module = table->CreateShaderModule,
-        .destroy_shader_module = table->DestroyShaderModule,
-        .create_descriptor_set_layout = table->CreateDescriptorSetLayout,
-        .destroy_descriptor_set_layout = table->DestroyDescriptorSetLayout,
-        .create_pipeline_layout = table->CreatePipelineLayout,
-        .destroy_pipeline_layout = table->DestroyPipelineLayout,
-        .create_sampler = table->CreateSampler,
-        .destroy_sampler = table->DestroySampler,
-        .create_sampler_ycbcr_conversion = table->CreateSamplerYcbcrConversion,
-        .destroy_sampler_ycbcr_conversion = table->DestroySamplerYcbcrConversion,
-        .create_render_pass = table->CreateRenderPass,
-        .create_render_pass_2 = table->CreateRenderPass2,
-        .destroy_render_pass = table->DestroyRenderPass,
-        .create_compute_pipelines = table->CreateComputePipelines,
-        .create_graphics_pipelines = table->CreateGraphicsPipelines,
-        .create_ray_tracing_pipelines_khr = table->CreateRayTracingPipelinesKHR,
-        .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
-        .destroy_pipeline = table->DestroyPipeline,
+    /* A loop over their places: assignments would be five times as much code. */
+    static const uint16_t places[] = {
+#define X(member, name) offsetof(device_table, name),
+        REPLAY_COMMANDS(X)
+#undef X
     };
+    struct replay_commands commands;
+    static_assert(sizeof commands == sizeof places / sizeof places[0] * sizeof(PFN_vkVoidFunction),
+                  "a command for each place");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        memcpy((uint8_t *)&commands + i * sizeof(PFN_vkVoidFunction),
+               (const uint8_t *)driver->table + places[i], sizeof(PFN_vkVoidFunction));
+    }
     const struct replay_source source = {
         prewarm_find, prewarm->list.allows_inline_code ? prewarm_inline_stages : NULL,
         prewarm->recipes};
