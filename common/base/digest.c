@@ -94,12 +94,25 @@ static const struct digest *digest_set_pointed(uint64_t value)
     return (const struct digest *)(uintptr_t)value;
 }
 
+/* The slot from which on a value is looked for. */
+static size_t digest_set_home(const struct digest_set *set, uint64_t value)
+{
+    return (size_t)(value * set->factor >> 32) & set->mask;
+}
+
+static void digest_set_use(struct digest_set *set, uint64_t *slots, size_t mask)
+{
+    set->slots = slots;
+    set->mask = mask;
+    set->factor = (uintptr_t)slots * UINT64_C(0x9E3779B97F4A7C15) | 1;
+}
+
 /* The slot that holds the value, or the free one where it would stand. The library is smaller
  * without copies of it. */
 static __attribute__((noinline)) uint64_t *digest_set_place(const struct digest_set *set,
                                                             uint64_t value)
 {
-    size_t i = (size_t)(set->of_pointers ? digest_set_pointed(value)->low : value) & set->mask;
+    size_t i = digest_set_home(set, set->of_pointers ? digest_set_pointed(value)->low : value);
     while (set->slots[i] != 0 && set->slots[i] != value) {
         i = (i + 1) & set->mask;
     }
@@ -117,15 +130,16 @@ static __attribute__((cold)) bool digest_set_grow(struct digest_set *set)
         for (size_t i = 0; i < DIGEST_SET_FIRST; i++) {
             set->first[i] = 0;
         }
-        set->slots = set->first;
-        set->mask = DIGEST_SET_FIRST - 1;
+        digest_set_use(set, set->first, DIGEST_SET_FIRST - 1);
         return true;
     }
-    struct digest_set larger = {.mask = set->mask * 2 + 1, .of_pointers = set->of_pointers};
-    larger.slots = calloc(larger.mask + 1, sizeof(uint64_t));
-    if (!larger.slots) {
+    struct digest_set larger = {.of_pointers = set->of_pointers};
+    const size_t mask = set->mask * 2 + 1;
+    uint64_t *slots = calloc(mask + 1, sizeof *slots);
+    if (!slots) {
         return false;
     }
+    digest_set_use(&larger, slots, mask);
     for (size_t i = 0; i <= set->mask; i++) {
         if (set->slots[i] != 0) {
             *digest_set_place(&larger, set->slots[i]) = set->slots[i];
@@ -134,8 +148,7 @@ static __attribute__((cold)) bool digest_set_grow(struct digest_set *set)
     if (set->slots != set->first) {
         free(set->slots);
     }
-    set->slots = larger.slots;
-    set->mask = larger.mask;
+    digest_set_use(set, slots, mask);
     return true;
 }
 
@@ -154,7 +167,7 @@ bool digest_set_add(struct digest_set *set, uint64_t value)
 
 void *digest_set_find(const struct digest_set *set, struct digest digest)
 {
-    size_t i = (size_t)digest.low & set->mask;
+    size_t i = digest_set_home(set, digest.low);
     while (set->slots && set->slots[i] != 0) {
         if (digest_equal(*digest_set_pointed(set->slots[i]), digest)) {
             return (void *)(uintptr_t)set->slots[i];

@@ -47,9 +47,10 @@ bool digest_parse(const char *hex, struct digest *ret_digest);
 void digest_put(struct bytes *bytes, struct digest digest);
 struct digest digest_get(struct bytes_reader *reader);
 
-/* A growing set of 64-bit values, by open addressing. A value is half of a content digest, which is
- * its own hash (a collision costs a wrong hint, never a wrong pipeline). In a set with of_pointers
- * a value is a pointer to a struct that begins with a digest.
+/* A growing set of 64-bit values, by open addressing. A value is half of a content digest (a
+ * collision costs a wrong hint, never a wrong pipeline). In a set with of_pointers a value is a
+ * pointer to a struct that begins with a digest. Digests may be chosen to meet in one slot, so a
+ * slot's number depends on where the slots lie, too, which nobody knows in advance.
  *
  * Zero-initialize the struct, set of_pointers if needed, and do not move it. Not thread-safe: it
  * belongs to one owner, under the owner's lock. */
@@ -58,6 +59,7 @@ struct digest digest_get(struct bytes_reader *reader);
 struct digest_set {
     uint64_t *slots; /* 0: free; NULL: nothing was added yet */
     size_t mask;     /* of slot numbers; their count is a power of two */
+    uint64_t factor; /* of a value: what spreads them */
     size_t count;
     bool of_pointers;
     uint64_t first[DIGEST_SET_FIRST]; /* the slots while they suffice */

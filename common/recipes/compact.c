@@ -108,7 +108,8 @@ static void compact_add_source(struct recipe_sources *sources, const struct reci
     sources->sources[sources->count++] = *source;
 }
 
-/* Lists the segments, and locks what the limits allow of those of dead processes; opens none. */
+/* Lists the segments, and locks what the limits allow of those of dead processes; opens none. What
+ * stays gets an index if it has none: each start would read all of it. */
 static enum status compact_hold_sources(int folder_fd, const struct recipe_sources_limits *limits,
                                         struct recipe_sources *sources)
 {
@@ -119,6 +120,9 @@ static enum status compact_hold_sources(int folder_fd, const struct recipe_sourc
     }
     for (size_t i = 0; i < count; i++) {
         struct recipe_source *source = &sources->sources[i];
+        if (!limits->keeps_empty && source->size >= RECIPE_SEGMENT_OPEN) {
+            recipe_segment_seal_left(folder_fd, source->name);
+        }
         if (!compact_hold_source(sources, folder_fd, limits, source)) {
             compact_add_source(sources, source);
         }

@@ -181,7 +181,8 @@ static uint64_t recipes_sum_listed(const struct recipes *recipes)
     return sum;
 }
 
-/* Skips segments that cannot be opened. */
+/* Skips segments that cannot be opened. Of a folder that cannot be read to its end nothing is
+ * known: what was not listed would be recorded again. */
 static enum status recipes_open_listed(struct recipes *recipes, enum recipes_access access,
                                        struct recipes_listed *ret_listed)
 {
@@ -190,7 +191,7 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
     if (!listing) {
         return status_from_errno(errno);
     }
-    const char *name;
+    const char *name = "";
     enum status status = STATUS_ok;
     while (status != STATUS_out_of_memory && recipes->count < MAX_SEGMENTS &&
            (name = recipe_folder_next_segment(listing))) {
@@ -201,6 +202,7 @@ static enum status recipes_open_listed(struct recipes *recipes, enum recipes_acc
         }
     }
     return status == STATUS_out_of_memory        ? status
+           : !name && errno != 0                 ? status_from_errno(errno)
            : recipes->count || recipes->unopened ? STATUS_ok
                                                  : STATUS_no_file;
 }
@@ -224,7 +226,7 @@ static enum status recipes_open_segments(struct recipes *recipes, enum recipes_a
         before = listed;
         recipes_close_segments(recipes);
         status = recipes_open_listed(recipes, access, &listed);
-        if (status == STATUS_out_of_memory || recipes->count >= MAX_SEGMENTS ||
+        if ((status != STATUS_ok && status != STATUS_no_file) || recipes->count >= MAX_SEGMENTS ||
             !recipes_may_lack(recipes, &listed, &before)) {
             break;
         }

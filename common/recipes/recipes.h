@@ -72,9 +72,9 @@ struct recipe_damage {
 };
 
 /* Opens all segments of a program. With RECIPES_READ at most 32 of them keep a descriptor. no_file:
- * there are none; directory_*: as file_open_directory. Where none can be read it is ok, and
- * recipes_damage says why. Segments of a newer or foreign format are ignored and stay. *ret_recipes
- * is closed by the caller. */
+ * there are none; directory_*: as file_open_directory; io_error and others: the folder cannot be
+ * listed to its end. Where none can be read it is ok, and recipes_damage says why. Segments of a
+ * newer or foreign format are ignored and stay. *ret_recipes is closed by the caller. */
 enum status recipes_open(const char *root, const char *app, enum recipes_access access,
                          struct recipes **ret_recipes);
 
@@ -148,6 +148,10 @@ enum status recipe_writer_append(struct recipe_writer *writer, const struct byte
 /* Syncs the segment, seals it if it is not small, and frees. seal false (the end of a process, a
  * fork): only lets the segment go. NULL is a no-op. */
 void recipe_writer_close(struct recipe_writer *writer, bool seal);
+
+/* Seals the segment `name` of the folder if a dead process has left it without an index, whole, and
+ * there is memory to read it. To be called under the folder's lock, off the program's threads. */
+void recipe_segment_seal_left(int folder_fd, const char *name);
 
 /* Removes the segment from the disk, with what a dead process had left in it, and frees. False:
  * nothing was removed. NULL is a no-op. */

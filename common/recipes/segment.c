@@ -214,11 +214,16 @@ bool recipe_segment_has(const struct recipe_segment *segment, unsigned kind, str
                                 kind, digest);
 }
 
+/* Records of one digest that are tried: several processes that went on with one segment may each have
+ * put it there. A hostile file may have millions, all damaged. */
+#define MAX_TRIED 64
+
 bool recipe_segment_find(const struct recipe_segment *segment, unsigned kind, struct digest digest,
                          struct recipe_record *ret_record)
 {
     size_t at = recipe_index_lower(&segment->index, kind, digest);
-    for (; recipe_index_matches(&segment->index, at, kind, digest); at++) {
+    const size_t end = at + MAX_TRIED;
+    for (; at < end && recipe_index_matches(&segment->index, at, kind, digest); at++) {
         const struct recipe_record record = segment_record_of(segment, at);
         if (record.data) {
             *ret_record = record;

@@ -245,8 +245,8 @@ void recipe_segment_detach(struct recipe_segment *segment);
 /* Whether the index has a record of this kind and digest, intact or not. */
 bool recipe_segment_has(const struct recipe_segment *segment, unsigned kind, struct digest digest);
 
-/* The first intact record of this kind and digest. The data is borrowed until the segment is
- * closed. */
+/* The first intact record of this kind and digest, of 64 at most. The data is borrowed until the
+ * segment is closed. */
 bool recipe_segment_find(const struct recipe_segment *segment, unsigned kind, struct digest digest,
                          struct recipe_record *ret_record);
 

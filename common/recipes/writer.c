@@ -100,17 +100,22 @@ static enum status writer_make_segment(struct recipe_writer *writer)
 }
 
 /* Whether a file may be resumed: trusted as file_open does, this user's own (root's stays as it
- * is), still there, and small. */
+ * is), still there, small, and not sealed. */
 static bool writer_may_resume(int fd, uint64_t small, uint64_t *ret_size)
 {
     struct stat status;
+    uint8_t footer[RECIPE_RECORD_HEADER];
+    uint64_t index;
     *ret_size = 0;
     if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_uid != geteuid() ||
         (status.st_mode & (S_IWGRP | S_IWOTH)) != 0 || status.st_nlink != 1) {
         return false;
     }
     *ret_size = (uint64_t)status.st_size;
-    return *ret_size > RECIPE_HEADER_SIZE && *ret_size < small;
+    return *ret_size > RECIPE_HEADER_SIZE && *ret_size < small &&
+           io_read(fd, footer, sizeof footer, (off_t)(*ret_size - sizeof footer)) ==
+               (ssize_t)sizeof footer &&
+           !recipe_index_begins(footer, *ret_size, &index);
 }
 
 /* Reads the entries of a segment that holds whole records only, and no index: readers would not
@@ -139,7 +144,8 @@ static bool writer_try_resume(struct recipe_writer *writer, int folder_fd, const
     /* Checked again under the lock: its owner may have just ended, or somebody have removed it. */
     const bool may = fd >= 0 && writer_may_resume(fd, writer->small, &size) &&
                      !file_may_be_owned_elsewhere(name, fd) && flock(fd, LOCK_EX | LOCK_NB) == 0 &&
-                     writer_may_resume(fd, writer->small, &size) && (data = malloc((size_t)size)) &&
+                     writer_may_resume(fd, writer->small, &size) && file_fits_memory(size) &&
+                     (data = malloc((size_t)size)) &&
                      io_read(fd, data, (size_t)size, 0) == (ssize_t)size &&
                      writer_read_entries(data, (size_t)size, &entries);
     free(data);
@@ -187,33 +193,29 @@ static bool writer_leaves_reserve(int fd, uint64_t size)
     return free_bytes >= size + (half < RESERVE ? half : RESERVE);
 }
 
-/* Gives the disk back what stands behind the last whole record. The file is never cut, for others
- * may have mapped it; readers skip the hole. */
-static void writer_drop_tail(struct recipe_writer *writer, size_t size)
-{
-    if (writer->size == 0) {
-        writer_remove_segment(writer);
-    } else {
-        fallocate(writer->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)writer->size,
-                  (off_t)size);
-    }
-}
-
-/* A segment that could not be written is left. */
+/* A segment that could not be written is left, and what stands behind its last whole record is
+ * given back to the disk; it is never cut, for others may have mapped it, and readers skip the
+ * hole. One without a record goes: on a full disk each process would leave one more. */
 static enum status writer_write_to_segment(struct recipe_writer *writer, const struct bytes *bytes)
 {
-    if (!file_size_allowed(writer->size + bytes->size) ||
-        !writer_leaves_reserve(writer->file.fd, bytes->size)) {
-        return STATUS_disk_full;
+    const bool has_room = file_size_allowed(writer->size + bytes->size) &&
+                          writer_leaves_reserve(writer->file.fd, bytes->size);
+    if (has_room && io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
+        writer->size += bytes->size;
+        return STATUS_ok;
     }
-    if (!io_write(writer->file.fd, bytes->data, bytes->size, (off_t)writer->size)) {
-        const enum status status = errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
-        writer_drop_tail(writer, bytes->size);
-        writer_leave_segment(writer);
+    const enum status status =
+        !has_room || errno == EFBIG ? STATUS_disk_full : status_from_errno(errno);
+    if (writer->size == 0) {
+        writer_remove_segment(writer);
+    } else if (has_room) {
+        fallocate(writer->file.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)writer->size,
+                  (off_t)bytes->size);
+    } else {
         return status;
     }
-    writer->size += bytes->size;
-    return STATUS_ok;
+    writer_leave_segment(writer);
+    return status;
 }
 
 /* Copies the records of a batch, its uses folded into one record for each environment. False: out
@@ -311,4 +313,13 @@ void recipe_writer_close(struct recipe_writer *writer, bool seal)
     free(writer->root);
     free(writer->app);
     free(writer);
+}
+
+void recipe_segment_seal_left(int folder_fd, const char *name)
+{
+    struct recipe_writer *writer = recipe_writer_new("", "", 0, RECIPES_MAX_FILE);
+    if (writer && writer_try_resume(writer, folder_fd, name)) {
+        writer->small = 0;
+    }
+    recipe_writer_close(writer, true);
 }

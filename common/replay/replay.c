@@ -118,6 +118,11 @@ static bool replay_is_object_allowed(struct replay *replay, const VkBaseInStruct
                                                         (const VkPipelineLayoutCreateInfo *)info);
         return !replay->lack;
     }
+    if (canonical_type_of(info->sType) == VK_OBJECT_TYPE_RENDER_PASS) {
+        replay->lack =
+            replay_limits_exceeded_by_pass(&replay->limits, (const VkRenderPassCreateInfo *)info);
+        return !replay->lack;
+    }
     if (info->sType == VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO &&
         !replay_limits_allow_sampler(&replay->limits, (const VkSamplerCreateInfo *)info,
                                      objects->samplers, objects->border_color_samplers)) {

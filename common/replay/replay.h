@@ -170,7 +170,7 @@ struct replay_limits replay_limits_share(const struct replay_limits *limits, uns
 const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
                                              const VkPipelineLayoutCreateInfo *info);
 
-/* Vertices, patches, viewports, color attachments and samples of a graphics pipeline
+/* Vertices, patches, viewports, scissors, color attachments and samples of a graphics pipeline
  * (VUID-VkVertexInputBindingDescription-binding-00618,
  * VUID-VkVertexInputAttributeDescription-location-00620, -offset-00622,
  * VUID-VkPipelineTessellationStateCreateInfo-patchControlPoints-01214,
@@ -178,6 +178,11 @@ const char *replay_limits_exceeded_by_layout(const struct replay_limits *limits,
  * maxColorAttachments, framebufferColorSampleCounts). */
 const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
                                             const VkGraphicsPipelineCreateInfo *info);
+
+/* Color attachments of the subpasses of a render pass, a VkRenderPassCreateInfo or
+ * VkRenderPassCreateInfo2, which begin alike ("Limits": maxColorAttachments). */
+const char *replay_limits_exceeded_by_pass(const struct replay_limits *limits,
+                                           const VkRenderPassCreateInfo *info);
 
 /* Required subgroup sizes (VUID-VkPipelineShaderStageRequiredSubgroupSizeCreateInfo-*,
  * VUID-VkPipelineShaderStageCreateInfo-pNext-02755) and, if the code of a compute stage is given

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/replay/replay.h"
 
+#include <assert.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "common/base/digest.h"
@@ -104,11 +106,29 @@ static enum replay_outcome check_stages(const struct pipeline_parts *pipeline,
     return check_outcome_of(status);
 }
 
+/* Render passes of both sorts begin alike. */
+static_assert(offsetof(VkRenderPassCreateInfo, subpassCount) ==
+                  offsetof(VkRenderPassCreateInfo2, subpassCount),
+              "what check_subpass reads");
+
+/* Whether the render pass has the subpass of the pipeline: drivers read it without asking. */
+static bool check_subpass(const VkBaseInStructure *info)
+{
+    const VkGraphicsPipelineCreateInfo *graphics = (const VkGraphicsPipelineCreateInfo *)info;
+    const bool is_graphics = info->sType == VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO;
+    const union replay_handle handle = {.render_pass = is_graphics ? graphics->renderPass : 0};
+    const VkRenderPassCreateInfo *pass = handle.value != 0 ? node_of(handle.value)->info : NULL;
+    return !pass || graphics->subpass < pass->subpassCount;
+}
+
 static enum replay_outcome check_pipeline(const VkBaseInStructure *info)
 {
     const struct pipeline_parts pipeline = pipeline_parts_of(info);
     if (!pipeline_has_valid_stages(&pipeline)) {
         return REPLAY_BAD_STAGE;
+    }
+    if (!check_subpass(info)) {
+        return REPLAY_INVALID;
     }
     union replay_handle handle = {.pipeline_layout = pipeline.layout};
     const VkPipelineLayoutCreateInfo *layout =
@@ -145,7 +165,7 @@ static enum replay_outcome check_info(const VkBaseInStructure *info)
 static bool check_is_looked_into(VkObjectType type)
 {
     return type == VK_OBJECT_TYPE_PIPELINE_LAYOUT || type == VK_OBJECT_TYPE_DESCRIPTOR_SET_LAYOUT ||
-           type == VK_OBJECT_TYPE_SHADER_MODULE;
+           type == VK_OBJECT_TYPE_RENDER_PASS || type == VK_OBJECT_TYPE_SHADER_MODULE;
 }
 
 /* Forms. */

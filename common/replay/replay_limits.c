@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/replay/replay.h"
 
+#include <assert.h>
+#include <stddef.h>
+
 #include "common/codec/canonical.h"
 #include "common/spirv/spirv.h"
 
@@ -137,6 +140,7 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
     const VkPipelineTessellationStateCreateInfo *patches = info->pTessellationState;
     const VkPipelineViewportStateCreateInfo *viewports = info->pViewportState;
     const VkPipelineMultisampleStateCreateInfo *samples = info->pMultisampleState;
+    const VkPipelineColorBlendStateCreateInfo *blend = info->pColorBlendState;
     const VkPipelineRenderingCreateInfo *rendering =
         canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO);
     const struct {
@@ -149,8 +153,12 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
         {"maxVertexInputAttributeOffset", vertices.offset, limits->max_vertex_offset},
         {"maxTessellationPatchSize", patches ? patches->patchControlPoints : 0,
          limits->max_patch_size},
-        {"maxViewports", viewports ? viewports->viewportCount : 0, limits->max_viewports},
-        {"maxColorAttachments", rendering ? rendering->colorAttachmentCount : 0,
+        {"maxViewports",
+         viewports ? limits_larger(viewports->viewportCount, viewports->scissorCount) : 0,
+         limits->max_viewports},
+        {"maxColorAttachments",
+         limits_larger(rendering ? rendering->colorAttachmentCount : 0,
+                       blend ? blend->attachmentCount : 0),
          limits->max_color_attachments},
     };
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
@@ -162,6 +170,27 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
                    ((VkFlags)samples->rasterizationSamples & ~limits->sample_counts) != 0
                ? "framebufferColorSampleCounts"
                : NULL;
+}
+
+static_assert(offsetof(VkRenderPassCreateInfo, subpassCount) ==
+                  offsetof(VkRenderPassCreateInfo2, subpassCount),
+              "render passes of both sorts begin alike");
+
+const char *replay_limits_exceeded_by_pass(const struct replay_limits *limits,
+                                           const VkRenderPassCreateInfo *info)
+{
+    const VkRenderPassCreateInfo2 *second =
+        info->sType == VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO_2
+            ? (const VkRenderPassCreateInfo2 *)(const void *)info
+            : NULL;
+    for (uint32_t i = 0; i < info->subpassCount; i++) {
+        const uint32_t colors = second ? second->pSubpasses[i].colorAttachmentCount
+                                       : info->pSubpasses[i].colorAttachmentCount;
+        if (!limits_is_within(colors, limits->max_color_attachments)) {
+            return "maxColorAttachments";
+        }
+    }
+    return NULL;
 }
 
 bool sampler_has_border_color(const VkSamplerCreateInfo *info)

@@ -189,9 +189,6 @@ static bool prewarm_begin(struct prewarm *prewarm)
         log_info("nothing is compiled ahead: the driver may call the program back");
         return true;
     }
-    replay_limits_query(setup->identity_commands->get_properties,
-                        setup->identity_commands->get_properties2, setup->api_version,
-                        setup->physical_device, &prewarm->limits);
     return prewarm_start_thread(prewarm, prewarm_main, prewarm);
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/recipes/prewarm_run.h"
 
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
@@ -59,6 +63,23 @@ static void prewarm_leave_driver(struct prewarm *prewarm)
     prewarm->in_driver--;
     pthread_cond_broadcast(&prewarm->changed);
     pthread_mutex_unlock(&prewarm->lock);
+}
+
+/* The same with the gate, where no crash mark is set. False: the driver must not be called. */
+static bool prewarm_enter_gate(struct prewarm *prewarm)
+{
+    bool entered = driver_gate_enter(prewarm->setup.permit);
+    if (entered && !prewarm_enter_driver(prewarm)) {
+        driver_gate_leave(prewarm->setup.permit);
+        entered = false;
+    }
+    return entered;
+}
+
+static void prewarm_leave_gate(struct prewarm *prewarm)
+{
+    prewarm_leave_driver(prewarm);
+    driver_gate_leave(prewarm->setup.permit);
 }
 
 void prewarm_end_thread(struct prewarm *prewarm)
@@ -218,27 +239,19 @@ unsigned prewarm_count_threads(void)
 static struct replay *prewarm_replay_new(const struct prewarm *prewarm)
 {
     const struct driver_caches *driver = device_cache_caches(prewarm->setup.device_cache);
-    const device_table *table = driver->table;
-    const struct replay_commands commands = {
-        .create_shader_module = table->CreateShaderModule,
-        .destroy_shader_module = table->DestroyShaderModule,
-        .create_descriptor_set_layout = table->CreateDescriptorSetLayout,
-        .destroy_descriptor_set_layout = table->DestroyDescriptorSetLayout,
-        .create_pipeline_layout = table->CreatePipelineLayout,
-        .destroy_pipeline_layout = table->DestroyPipelineLayout,
-        .create_sampler = table->CreateSampler,
-        .destroy_sampler = table->DestroySampler,
-        .create_sampler_ycbcr_conversion = table->CreateSamplerYcbcrConversion,
-        .destroy_sampler_ycbcr_conversion = table->DestroySamplerYcbcrConversion,
-        .create_render_pass = table->CreateRenderPass,
-        .create_render_pass_2 = table->CreateRenderPass2,
-        .destroy_render_pass = table->DestroyRenderPass,
-        .create_compute_pipelines = table->CreateComputePipelines,
-        .create_graphics_pipelines = table->CreateGraphicsPipelines,
-        .create_ray_tracing_pipelines_khr = table->CreateRayTracingPipelinesKHR,
-        .create_ray_tracing_pipelines_nv = table->CreateRayTracingPipelinesNV,
-        .destroy_pipeline = table->DestroyPipeline,
+    /* A loop over their places: assignments would be five times as much code. */
+    static const uint16_t places[] = {
+#define X(member, name) offsetof(device_table, name),
+        REPLAY_COMMANDS(X)
+#undef X
     };
+    struct replay_commands commands;
+    static_assert(sizeof commands == sizeof places / sizeof places[0] * sizeof(PFN_vkVoidFunction),
+                  "a command for each place");
+    for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {
+        memcpy((uint8_t *)&commands + i * sizeof(PFN_vkVoidFunction),
+               (const uint8_t *)driver->table + places[i], sizeof(PFN_vkVoidFunction));
+    }
     const struct replay_source source = {
         prewarm_find, prewarm->list.allows_inline_code ? prewarm_inline_stages : NULL,
         prewarm->recipes};
@@ -314,15 +327,11 @@ static void prewarm_replay_one(struct prewarm_runner *runner, struct replay *rep
 static void prewarm_delete_replay(struct prewarm_runner *runner, struct replay *replay)
 {
     struct prewarm *prewarm = runner->prewarm;
-    const bool is_open = driver_gate_enter(prewarm->setup.permit);
-    if (is_open && prewarm_enter_driver(prewarm)) {
+    if (prewarm_enter_gate(prewarm)) {
         replay_delete(replay);
-        prewarm_leave_driver(prewarm);
+        prewarm_leave_gate(prewarm);
     } else {
         prewarm->left[runner->number] = replay;
-    }
-    if (is_open) {
-        driver_gate_leave(prewarm->setup.permit);
     }
 }
 
@@ -362,11 +371,31 @@ static void prewarm_tell_rest(const struct prewarm *prewarm)
     }
 }
 
+/* Here, where the end of the device waits for it: whoever begins prewarm may have waited for a disk
+ * until the instance was gone. False: the driver must not be called. */
+static bool prewarm_take_limits(struct prewarm *prewarm, unsigned threads)
+{
+    const struct prewarm_setup *setup = &prewarm->setup;
+    struct replay_limits limits;
+    if (!prewarm_enter_gate(prewarm)) {
+        return false;
+    }
+    replay_limits_query(setup->identity_commands->get_properties,
+                        setup->identity_commands->get_properties2, setup->api_version,
+                        setup->physical_device, &limits);
+    prewarm_leave_gate(prewarm);
+    prewarm->limits = replay_limits_share(&limits, threads);
+    return true;
+}
+
 void prewarm_run_all(struct prewarm *prewarm, unsigned threads)
 {
     struct prewarm_runner runners[RECIPE_CRASHES_THREADS];
     unsigned started = 1;
-    prewarm->limits = replay_limits_share(&prewarm->limits, threads);
+    if (!prewarm_take_limits(prewarm, threads)) {
+        prewarm_stop(prewarm);
+        return;
+    }
     for (unsigned i = 0; i < threads; i++) {
         runners[i] = (struct prewarm_runner){.prewarm = prewarm, .number = i};
     }

@@ -85,7 +85,7 @@ struct prewarm {
     pid_t process;
     atomic_bool begun;
     atomic_bool all;             /* also recipes recorded as saved: there is no usable blob */
-    struct replay_limits limits; /* of this driver; later a share of them */
+    struct replay_limits limits; /* a share of this driver's */
 
     struct recipes *recipes;
     struct recipe_crashes *crashes;

@@ -137,6 +137,77 @@ TEST_F(RecipeFiles, MalformedRecordsAreRefused)
     EXPECT_TRUE(has(a));
 }
 
+// A render pass of either sort that names an attachment, or a subpass, which it has not: Mesa's
+// drivers read it wherever it would lie.
+TEST_F(RecipeFiles, RenderPassesNameWhatTheyHave)
+{
+    VkAttachmentDescription attachment = {};
+    VkAttachmentReference reference = {0, VK_IMAGE_LAYOUT_GENERAL};
+    VkSubpassDescription subpass = {};
+    subpass.inputAttachmentCount = subpass.colorAttachmentCount = 1;
+    subpass.pInputAttachments = subpass.pColorAttachments = &reference;
+    VkSubpassDependency dependency = {};
+    VkInputAttachmentAspectReference aspect = {};
+    VkRenderPassInputAttachmentAspectCreateInfo aspects = {};
+    aspects.sType = VK_STRUCTURE_TYPE_RENDER_PASS_INPUT_ATTACHMENT_ASPECT_CREATE_INFO;
+    aspects.aspectReferenceCount = 1;
+    aspects.pAspectReferences = &aspect;
+    VkRenderPassCreateInfo first = {};
+    first.sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO;
+    first.pNext = &aspects;
+    first.attachmentCount = first.subpassCount = first.dependencyCount = 1;
+    first.pAttachments = &attachment;
+    first.pSubpasses = &subpass;
+    first.pDependencies = &dependency;
+
+    VkAttachmentDescription2 attachment_2 = {};
+    attachment_2.sType = VK_STRUCTURE_TYPE_ATTACHMENT_DESCRIPTION_2;
+    VkAttachmentReference2 reference_2 = {};
+    reference_2.sType = VK_STRUCTURE_TYPE_ATTACHMENT_REFERENCE_2;
+    VkSubpassDescriptionDepthStencilResolve resolve = {};
+    resolve.sType = VK_STRUCTURE_TYPE_SUBPASS_DESCRIPTION_DEPTH_STENCIL_RESOLVE;
+    resolve.pDepthStencilResolveAttachment = &reference_2;
+    VkSubpassDescription2 subpass_2 = {};
+    subpass_2.sType = VK_STRUCTURE_TYPE_SUBPASS_DESCRIPTION_2;
+    subpass_2.pNext = &resolve;
+    VkRenderPassCreateInfo2 second = {};
+    second.sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO_2;
+    second.attachmentCount = second.subpassCount = 1;
+    second.pAttachments = &attachment_2;
+    second.pSubpasses = &subpass_2;
+
+    Batch batch;
+    put_pipeline(batch, a);
+    const auto put_both = [&] {
+        batch.put(RECIPE_FORM, Samples::encode(&first, {}));
+        batch.put(RECIPE_FORM, Samples::encode(&second, {}));
+    };
+    put_both();
+    ship(batch);
+    EXPECT_EQ(report({"import", "--app", "app", file})["refused"], json::array());
+    reference.attachment = reference_2.attachment = VK_ATTACHMENT_UNUSED;
+    put_both();
+    ship(batch);
+    EXPECT_EQ(report({"import", "--app", "app", file})["refused"], json::array());
+
+    reference.attachment = reference_2.attachment = 1;
+    put_both();
+    reference.attachment = reference_2.attachment = 0;
+    for (uint32_t *number : {&aspect.subpass, &aspect.inputAttachmentIndex, &dependency.srcSubpass,
+                             &dependency.dstSubpass}) {
+        *number = 1;
+        batch.put(RECIPE_FORM, Samples::encode(&first, {}));
+        *number = 0;
+    }
+    ship(batch);
+    const json imported = report({"import", "--app", "app", file}, 1);
+    EXPECT_EQ(imported["refused"].size(), 6u);
+    for (const json &refused : imported["refused"]) {
+        EXPECT_EQ(refused["kind"], "form");
+        EXPECT_EQ(refused["reason"], "malformed");
+    }
+}
+
 TEST_F(RecipeFiles, DamageIsLeftOutAndTheRestTaken)
 {
     Batch batch;

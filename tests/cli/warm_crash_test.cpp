@@ -144,6 +144,23 @@ TEST_F(Warm, ADriverThatDiesBeforeAnyPipelineIsGivenUp)
     EXPECT_EQ(cache["state"], "failed");
 }
 
+// Nobody has gone through the recipes then, and the next `warm` does.
+TEST_F(Warm, ADeviceThatMemoryLacksForIsAFailure)
+{
+    record();
+    for (const char *result : {"-1", "-2", "-4"}) { // host memory, device memory, device lost
+        const Environment lacks = {{"WPTEST_ICD_FAIL", std::string("vkCreateDevice:*=") + result}};
+        const ToolResult told = warm({}, lacks);
+        EXPECT_EQ(told.exit_status, 1) << result;
+        EXPECT_NE(told.err.find("the driver refuses the device (VkResult " + std::string(result)),
+                  std::string::npos)
+            << told.err;
+        EXPECT_EQ(caches({}, lacks, 1).at(0)["state"], "failed") << result;
+    }
+    const json cache = caches({}, {{"WPTEST_ICD_FAIL", "vkCreateDevice:*=-3"}}).at(0);
+    EXPECT_EQ(cache["not_offered"], PIPELINES) << "what a driver does not take is not offered";
+}
+
 class WarmCutShort : public Warm {
   protected:
     // One thread is at a pipeline that never ends while the other compiles all the rest; what

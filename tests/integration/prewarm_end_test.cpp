@@ -10,6 +10,12 @@
 
 namespace {
 
+uint64_t properties_asked()
+{
+    return test_icd_calls("vkGetPhysicalDeviceProperties") +
+           test_icd_calls("vkGetPhysicalDeviceProperties2");
+}
+
 TEST_F(PrewarmTest, EndsWhereTheDriverCouldCallTheProgram)
 {
     ProgramOptions options;
@@ -49,6 +55,32 @@ TEST_F(PrewarmTest, ADiskThatHangsIsNotWaitedForForEver)
         delete new Program;
         EXPECT_EQ(asked(), 0u);
     });
+}
+
+// The worker finds that the file is of no use, and asks the disk for recipes. When that answers,
+// the device and its instance are gone.
+TEST_F(PrewarmTest, AsksNothingOfAnInstanceThatIsGone)
+{
+    const std::string log = folder() / "log";
+    environment["WARMPIPE_PREWARM"] = "off";
+    run([] { Program().create_compute(0, 5); });
+    environment.erase("WARMPIPE_PREWARM");
+    for (const std::filesystem::path &path : cache_files()) {
+        write_bytes(path, std::vector<uint8_t>(8 << 20, 'x')); // so large that the worker loads it
+    }
+    environment["WARMPIPE_LOG"] = "info:" + log;
+    const auto program = [&] {
+        leak_from_here_on();
+        disk_hangs("faccessat", "/recipes");
+        auto *owner = new Program;
+        wait_until(disk_has_hung);
+        delete owner;
+        const uint64_t before = properties_asked();
+        disk_answers();
+        wait_until([&] { return read_text(log).find("bad_magic") != std::string::npos; });
+        EXPECT_EQ(properties_asked(), before);
+    };
+    run(program, {Layer::any, true, 0});
 }
 
 // A cache that holds nothing is noticed with the first pipeline.

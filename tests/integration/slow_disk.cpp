@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -70,6 +71,15 @@ __attribute__((visibility("default"))) int openat(int folder, const char *path, 
     va_end(arguments);
     wait_for_disk("openat", path);
     return static_cast<int>(syscall(SYS_openat, folder, path, flags, mode));
+}
+
+__attribute__((visibility("default"))) int faccessat(int folder, const char *path, int mode,
+                                                     int flags) noexcept
+{
+    wait_for_disk("faccessat", path);
+    static const auto next =
+        reinterpret_cast<int (*)(int, const char *, int, int)>(dlsym(RTLD_NEXT, "faccessat"));
+    return next(folder, path, mode, flags);
 }
 
 __attribute__((visibility("default"))) int unlinkat(int folder, const char *path,

@@ -3,9 +3,9 @@
 #ifndef WARMPIPE_TESTS_SLOW_DISK_HPP
 #define WARMPIPE_TESTS_SLOW_DISK_HPP
 
-// From here on calls of this name (fsync, openat, unlinkat) hang, those with a path only if it
-// holds this text; a process that has not ended after half a minute is aborted. Both live as long
-// as the process.
+// From here on calls of this name (fsync, openat, faccessat, unlinkat) hang, those with a path only
+// if it holds this text; a process that has not ended after half a minute is aborted. Both live as
+// long as the process.
 void disk_hangs(const char *call, const char *text = "");
 
 // The disk answers again, also those that wait.

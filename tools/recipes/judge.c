@@ -203,7 +203,7 @@ static bool judge_is_valid_content(const struct recipe_judge *judge,
         is_form ? canonical_decode(record->data, record->size, &sources) : NULL;
     struct environment *environment =
         is_form ? NULL : environment_decode(record->data, record->size);
-    const bool is_valid = create_info || environment;
+    const bool is_valid = create_info ? render_pass_is_sound(create_info) : environment != NULL;
     environment_free(environment);
     return is_valid;
 }

@@ -127,6 +127,12 @@ bool spirv_validator_accepts(const struct spirv_validator *validator, const void
  * `code` is aligned at 4. Thread-safe. */
 char *spirv_disassemble(const void *code, size_t size);
 
+/* Whether what a render pass says of attachments and subpasses by their numbers is there
+ * (VUID-VkRenderPassCreateInfo-attachment-00834, -pNext-01926 to -01929, -srcSubpass-02517, and the
+ * same of VkRenderPassCreateInfo2): drivers read beyond their arrays otherwise. Any other
+ * create-info is sound. Thread-safe. */
+bool render_pass_is_sound(const VkBaseInStructure *info);
+
 struct recipe_refusal {
     const char *kind; /* "module", "form", "environment", "pipeline" */
     struct digest digest;

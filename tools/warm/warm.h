@@ -298,7 +298,7 @@ enum warm_made {
     WARM_MADE,
     WARM_NOT_MADE,     /* the device does not offer the environment, or refuses it */
     WARM_OTHER_DEVICE, /* the device is gone, is another one, or has another identity */
-    WARM_NO_DEVICE     /* nothing will work */
+    WARM_NO_DEVICE     /* nothing will work, or memory lacks just now */
 };
 
 /* Makes an instance and, if the target's device offers all of the environment, the device; of a

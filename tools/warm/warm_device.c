@@ -137,9 +137,10 @@ static bool warm_vulkan_is_offered(struct warm_vulkan *vulkan,
     return environment_is_offered(environment, &commands, vulkan->physical, tell, user);
 }
 
-static bool warm_vulkan_create_device(struct warm_vulkan *vulkan,
-                                      const struct environment *environment, char *text,
-                                      size_t size)
+/* What a driver lacks just now says nothing of what it offers. */
+static enum warm_made warm_vulkan_create_device(struct warm_vulkan *vulkan,
+                                                const struct environment *environment, char *text,
+                                                size_t size)
 {
     AUTO_FREE VkDeviceCreateInfo *info = environment_create_info(environment);
     VkResult result = info ? VULKAN_GET(&vulkan->loader, vkCreateDevice)(vulkan->physical, info,
@@ -148,10 +149,13 @@ static bool warm_vulkan_create_device(struct warm_vulkan *vulkan,
     if (result != VK_SUCCESS) {
         vulkan->device = VK_NULL_HANDLE;
         snprintf(text, size, "the driver refuses the device (VkResult %d)", result);
-        return false;
+        return result == VK_ERROR_OUT_OF_HOST_MEMORY || result == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+                       result == VK_ERROR_TOO_MANY_OBJECTS || result == VK_ERROR_DEVICE_LOST
+                   ? WARM_NO_DEVICE
+                   : WARM_NOT_MADE;
     }
     vulkan->get = VULKAN_GET(&vulkan->loader, vkGetDeviceProcAddr);
-    return true;
+    return WARM_MADE;
 }
 
 /* A command of the device; NULL: it has none of this name. */
@@ -202,9 +206,12 @@ enum warm_made warm_vulkan_open(const struct environment *environment,
     if (target->offer_only) {
         return WARM_MADE;
     }
-    if (!warm_vulkan_create_device(vulkan, environment, text, size)) {
+    const enum warm_made made = warm_vulkan_create_device(vulkan, environment, text, size);
+    if (made == WARM_NOT_MADE) {
         tell(user, text);
-        return WARM_NOT_MADE;
+    }
+    if (made != WARM_MADE) {
+        return made;
     }
     warm_vulkan_load_commands(vulkan);
     replay_limits_query(VULKAN_GET(&vulkan->loader, vkGetPhysicalDeviceProperties),

@@ -2,6 +2,7 @@
 // Sets of 64-bit values: plain ones, and pointers to what begins with a digest.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 extern "C" {
@@ -32,6 +33,21 @@ TEST_F(DigestSet, HoldsWhatWasAdded)
         EXPECT_TRUE(digest_set_has(&set, i * 0x10001));
         EXPECT_FALSE(digest_set_has(&set, i * 0x10001 + 3));
     }
+}
+
+// As of a hostile file: a search goes over no more than a few of them.
+TEST_F(DigestSet, SpreadsDigestsThatAreAlikeInTheirLowBits)
+{
+    constexpr size_t count = 4096;
+    for (uint64_t i = 1; i <= count; i++) {
+        ASSERT_TRUE(digest_set_add(&set, i << 24 | 5));
+    }
+    size_t longest = 0;
+    for (size_t i = 0, run = 0; i <= set.mask; i++) {
+        run = set.slots[i] != 0 ? run + 1 : 0;
+        longest = std::max(longest, run);
+    }
+    EXPECT_LT(longest, count / 4);
 }
 
 TEST_F(DigestSet, FindsPointersByTheirDigest)

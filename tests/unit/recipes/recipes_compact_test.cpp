@@ -65,6 +65,20 @@ class RecipeCompact : public RecipesTest {
                !use_of(recipes, sample);
     }
 
+    size_t count_sealed() const
+    {
+        const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY);
+        size_t sealed = 0;
+        for (const std::string &name : names_in(folder, ".wprecipes")) {
+            recipe_segment segment = {};
+            EXPECT_EQ(recipe_segment_open(fd, name.c_str(), RECIPES_READ, &segment), STATUS_ok);
+            sealed += segment.is_sealed;
+            recipe_segment_close(&segment);
+        }
+        ::close(fd);
+        return sealed;
+    }
+
     static const recipe_use *use_of(const Recipes &recipes, const SamplePipeline &sample)
     {
         return find_use(recipes.get(), digest_of(sample.form), digest_of(sample_environment));
@@ -117,6 +131,47 @@ TEST_F(RecipeCompact, WhatRootsSegmentHasCounts)
         EXPECT_EQ(use_of(recipes, a)->days, 7u);
         EXPECT_EQ(segments().size(), 2u);
     });
+}
+
+// A process that was killed, or ended without destroying its device. Without an index each start
+// would read all of it.
+TEST_F(RecipeCompact, WhatADeadProcessLeftWithoutAnIndexIsSealed)
+{
+    constexpr uint32_t mebibyte = 1 << 18; // in words
+    for (const uint32_t words : {mebibyte / 2, 33 * mebibyte}) {
+        std::filesystem::remove_all(folder);
+        const SamplePipeline large = Samples::pipeline(4, words);
+        write_pipeline(large, 20000, 1, 100, false);
+        write_pipeline(a, 20000, 1, 100, false);
+        const std::vector<std::string> before = segments();
+        prune(UINT64_MAX, 0, true);
+        EXPECT_EQ(count_sealed(), 0u) << "a dry run writes nothing";
+        compact();
+        EXPECT_EQ(segments(), before);
+        EXPECT_EQ(count_sealed(), 1u) << "the next process goes on with the small one";
+        compact();
+        EXPECT_EQ(count_sealed(), 1u);
+        const Recipes recipes = open();
+        EXPECT_TRUE(has(recipes, large));
+        EXPECT_TRUE(has(recipes, a));
+        EXPECT_EQ(damaged(recipes), 0u);
+    }
+}
+
+TEST_F(RecipeCompact, WhatALivingProcessHasIsNotSealed)
+{
+    Writer writer(root, 1 << 30, RECIPE_SEGMENT_OPEN);
+    Batch batch;
+    put_pipeline(batch, Samples::pipeline(4, 20000), 20000, 1, 100);
+    ASSERT_EQ(writer.append(batch), STATUS_ok);
+    compact();
+    EXPECT_EQ(count_sealed(), 0u);
+    Batch more;
+    put_pipeline(more, a, 20000, 1, 100);
+    ASSERT_EQ(writer.append(more), STATUS_ok);
+    writer.close();
+    EXPECT_EQ(count_sealed(), 1u);
+    EXPECT_TRUE(has(open(), a));
 }
 
 TEST_F(RecipeCompact, AFewSegmentsAreLeftAlone)

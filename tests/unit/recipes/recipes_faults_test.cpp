@@ -143,6 +143,19 @@ TEST_F(RecipeFaults, Reading)
     }
 }
 
+// Whoever took the part that it got for all of it would record the rest again, or say that nothing
+// is left to compile.
+TEST_F(RecipeFaults, AListingThatFailsIsNoListing)
+{
+    write_pipeline(a);
+    write_pipeline(b);
+    const int all = 5; // with both folders that each folder lists, and the end
+    for (int failing = 0; failing < all; failing++) {
+        Arm arm(failing, EIO, false, "readdir");
+        EXPECT_FALSE(open(STATUS_io_error)) << failing;
+    }
+}
+
 TEST_F(RecipeFaults, UsesThatLackAreTold)
 {
     with_each_fault(

@@ -59,6 +59,7 @@ TEST_F(SmallDiskRecipes, NoneWhereTheCacheHasTheRestAlready)
         write_file(root + "/cache", std::string(400 << 10, 'c'));
         Writer writer(root);
         EXPECT_EQ(append(writer, 'a', 100), STATUS_disk_full);
+        EXPECT_TRUE(segments().empty()) << "each start would leave one more";
     });
 }
 

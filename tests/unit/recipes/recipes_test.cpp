@@ -269,6 +269,23 @@ TEST_P(Recipe, WhatADamagedCopyLosesAnotherHas)
     expect_all(recipes);
 }
 
+// As in a hostile file: a search that went over all of them would take any time.
+TEST_P(Recipe, OfManyDamagedRecordsWithOneDigestAFewAreTried)
+{
+    for (const int damaged_ones : {10, 1000}) {
+        Batch batch;
+        const std::string code = "code of " + std::to_string(damaged_ones);
+        for (int i = 0; i < damaged_ones; i++) {
+            recipe_put_record(&batch.bytes, RECIPE_CODE, digest_of(code), "other", 5);
+        }
+        batch.put(RECIPE_CODE, code);
+        write(batch);
+        Recipes recipes = open();
+        EXPECT_EQ(find(recipes, RECIPE_CODE, code).has_value(), damaged_ones == 10);
+        EXPECT_LE(damaged(recipes), 100u);
+    }
+}
+
 TEST_P(Recipe, DamageIsCountedOnce)
 {
     write_all(true);

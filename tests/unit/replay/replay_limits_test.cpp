@@ -73,6 +73,58 @@ TEST(ReplayLimits, ReplaysShareAQuarter)
     EXPECT_EQ(replay_limits_share(&limits, 1).max_samplers, 0u) << "not known";
 }
 
+// Drivers have arrays for as many as they tell, and write beyond them.
+TEST_F(Replay, RespectsTheLimitsOfScissorsBlendsAndRenderPasses)
+{
+    GraphicsInfo graphics;
+    VkGraphicsPipelineCreateInfo &info = graphics_info(graphics);
+    limits.max_viewports = limits.max_color_attachments = 1;
+    EXPECT_EQ(play(book.write(&info)), REPLAY_COMPILED);
+    graphics.viewport.scissorCount = 2;
+    EXPECT_EQ(lack(book.write(&info)), "maxViewports");
+    graphics.viewport.scissorCount = 1;
+    const VkPipelineColorBlendAttachmentState blends[] = {graphics.attachment, graphics.attachment};
+    graphics.color_blend.attachmentCount = 2;
+    graphics.color_blend.pAttachments = blends;
+    EXPECT_EQ(lack(book.write(&info)), "maxColorAttachments");
+    graphics.color_blend.attachmentCount = 1;
+
+    info.pNext = nullptr;
+    book.handles.use = {~0ull, ~0ull, 0}; // no depth or stencil
+    const VkAttachmentDescription attachments[2] = {};
+    const VkAttachmentReference references[2] = {};
+    VkSubpassDescription subpass = {};
+    subpass.colorAttachmentCount = 2;
+    subpass.pColorAttachments = references;
+    VkRenderPassCreateInfo first = {};
+    first.sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO;
+    first.attachmentCount = 2;
+    first.pAttachments = attachments;
+    first.subpassCount = 1;
+    first.pSubpasses = &subpass;
+    info.renderPass = book.make<VkRenderPass>(&first);
+    EXPECT_EQ(lack(book.write(&info)), "maxColorAttachments");
+
+    VkAttachmentDescription2 attachment_2 = {};
+    attachment_2.sType = VK_STRUCTURE_TYPE_ATTACHMENT_DESCRIPTION_2;
+    VkAttachmentReference2 references_2[2] = {};
+    references_2[0].sType = references_2[1].sType = VK_STRUCTURE_TYPE_ATTACHMENT_REFERENCE_2;
+    VkSubpassDescription2 subpass_2 = {};
+    subpass_2.sType = VK_STRUCTURE_TYPE_SUBPASS_DESCRIPTION_2;
+    subpass_2.colorAttachmentCount = 2;
+    subpass_2.pColorAttachments = references_2;
+    VkRenderPassCreateInfo2 second = {};
+    second.sType = VK_STRUCTURE_TYPE_RENDER_PASS_CREATE_INFO_2;
+    second.attachmentCount = 1;
+    second.pAttachments = &attachment_2;
+    second.subpassCount = 1;
+    second.pSubpasses = &subpass_2;
+    info.renderPass = book.make<VkRenderPass>(&second);
+    EXPECT_EQ(lack(book.write(&info)), "maxColorAttachments");
+    EXPECT_EQ(driver.made["render_pass"] + driver.made["render_pass_2"], 0);
+    EXPECT_EQ(driver.made["graphics"], 1) << "none of the others is the driver's";
+}
+
 TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)
 {
     GraphicsInfo graphics;

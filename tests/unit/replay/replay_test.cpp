@@ -117,6 +117,12 @@ TEST_F(Replay, GraphicsWithARenderPassOfEitherSort)
     graphics.info.renderPass = book.make<VkRenderPass>(&second);
     digest with_second = book.write(&graphics.info);
     EXPECT_EQ(play(with_second), REPLAY_COMPILED);
+    for (const VkRenderPass pass :
+         {book.make<VkRenderPass>(&first), book.make<VkRenderPass>(&second)}) {
+        graphics.info.renderPass = pass;
+        graphics.info.subpass = 1;
+        EXPECT_EQ(play(book.write(&graphics.info)), REPLAY_INVALID) << "there is one subpass";
+    }
     EXPECT_EQ(driver.made["render_pass"], 1);
     EXPECT_EQ(driver.made["render_pass_2"], 1);
     EXPECT_EQ(driver.made["graphics"], 2);
