@@ -158,7 +158,7 @@ VkResult app_caches_get_data(struct app_caches *caches, VkPipelineCache handle, 
                              void *data)
 {
     struct app_cache *cache = app_caches_find(caches, handle);
-    if (cache) {
+    if (cache && data) { /* a program that asks for sizes alone needs no budget */
         app_caches_note_read(caches, cache);
     }
     if (cache && app_cache_is(cache, APP_CACHE_SERVED) && atomic_load(&cache->used) &&

@@ -296,6 +296,34 @@ TEST_F(ServedCachesTest, WhatIsCreatedInAnotherChangesNoAnswer)
     });
 }
 
+// What it reads back has a budget. A program that looks at sizes alone has no need of one: its
+// caches are served in its third run as in the second.
+TEST_F(ServedCachesTest, AnAskedSizeIsNoRead)
+{
+    environment.erase("WARMPIPE_APP_CACHE");
+    environment["WPTEST_ICD_RECORD_BYTES"] = "65536"; // 40 answers of 2.5 MiB
+    Outcome outcome;
+    for (unsigned i = 0; i < 3; ++i) {
+        outcome = run([] {
+            Program program;
+            std::vector<VkPipelineCache> caches;
+            for (unsigned i = 0; i < 40; ++i) {
+                size_t size = 0;
+                caches.push_back(program.create_cache());
+                program.create_compute(i, i + 1, caches.back());
+                EXPECT_EQ(vkGetPipelineCacheData(program.device, caches.back(), &size, nullptr),
+                          VK_SUCCESS);
+            }
+            for (VkPipelineCache cache : caches) {
+                program.destroy_cache(cache);
+            }
+        });
+    }
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["served"], 40);
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["read_back"], 0);
+    EXPECT_EQ(outcome.hits(), 40u);
+}
+
 #ifndef WARMPIPE_SANITIZED // sanitizers keep what was freed
 
 // The answers of a hundred such queries would be 320 MiB.
