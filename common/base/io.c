@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -16,7 +17,7 @@
 
 #include "common/base/text.h"
 
-/* How long a line waits at most for a full pipe, which may never be read again. */
+/* How long the lines of a process wait at most for a full pipe, which may never be read again. */
 #define ROOM_MS 250
 
 /* A program gets the lowest free numbers. Up to 64 descriptors the kernel needs no larger table
@@ -185,9 +186,13 @@ static int io_write_held(int fd, const void *data, size_t size, off_t *ret_part)
 
 int io_write_line(int fd, const void *data, size_t size)
 {
+    static atomic_bool was_stuck; /* its reader may have stopped: the next line waits no more */
     off_t part;
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
-    const int ready = poll(&writable, 1, ROOM_MS);
+    const int ready = poll(&writable, 1, atomic_load(&was_stuck) ? 0 : ROOM_MS);
+    if (ready == 0) {
+        atomic_store(&was_stuck, true);
+    }
     /* Where a filter refuses to wait, it is written all the same. */
     return ready > 0 || (ready < 0 && errno != EINTR) ? io_write_held(fd, data, size, &part)
                                                       : EAGAIN;

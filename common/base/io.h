@@ -8,8 +8,8 @@
  *   - Neither SIGPIPE nor SIGXFSZ reaches it.
  *   - No descriptor stays open. (A program that closes every descriptor that it does not know would
  *     otherwise get the next line into a file of its own.)
- *   - They do not wait for a pipe without a reader, nor longer than a quarter of a second for a
- *     full one.
+ *   - They do not wait for a pipe without a reader. For a full one they wait a quarter of a second,
+ *     once in a process: lines that find it full later are dropped.
  *
  * Thread-safe. */
 #ifndef WARMPIPE_BASE_IO_H
@@ -83,8 +83,8 @@ static inline void io_auto_free(void *pointer)
 /* Writes everything. False: see errno; a part may be written. */
 bool io_write(int fd, const void *data, size_t size, off_t offset);
 
-/* One write(2). 0, or an errno value: EIO if only a part was written, EAGAIN if there was no room
- * for a quarter of a second. */
+/* One write(2). 0, or an errno value: EIO if only a part was written, EAGAIN if there was no room.
+ */
 int io_write_line(int fd, const void *data, size_t size);
 
 /* Appends to the file at `path` with one write(2) of O_APPEND, so that lines of several processes

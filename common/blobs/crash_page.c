@@ -29,10 +29,17 @@ static pthread_key_t crash_thread_key;     /* its destructor gives the slot back
 static bool crash_has_thread_key;
 static _Thread_local unsigned crash_own_slot; /* from 1; 0: not taken yet */
 
+/* A thread may end inside a call, by pthread_exit (Wine ends threads so): the process lives on. */
 static __attribute__((cold)) void crash_give_slot_back(void *own)
 {
     const unsigned slot = (unsigned)(uintptr_t)own - 1;
     crash_own_slot = NO_SLOT + 1; /* what other destructors do is not guarded */
+    for (size_t i = 0; i < CRASH_PLACES; i++) {
+        struct crash_page *page = atomic_load(&crash_places[i].page);
+        if (page) {
+            atomic_store_explicit(&page->slots[slot].state, CRASH_OUTSIDE, memory_order_release);
+        }
+    }
     atomic_fetch_and(&crash_taken_slots, ~(UINT64_C(1) << slot));
 }
 

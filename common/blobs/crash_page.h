@@ -14,6 +14,7 @@
  *     2 → 1   crash_guard_lower; of a nested call: back to the outer one's 2
  *     2 → 3   crash_guard_watch, on another thread
  *     3 → 1   crash_guard_lower
+ *     2, 3 → 1   crash_give_slot_back, at the end of a thread that has not come out of its call
  *
  * Raising and lowering are plain stores of the thread that owns the slot: no system call, no atomic
  * read-modify-write. A thread takes a slot at its first raise, the same one in all pages, and gives

@@ -83,10 +83,18 @@ static struct cache_snapshot *app_cache_pinned(struct app_caches *caches, struct
     return pinned;
 }
 
-/* Takes the reference over. */
+/* Takes the reference over, and the cache's part of the budget for it. Without room there it is not
+ * kept: a program that asks for sizes alone would fill memory. NULL: the part is given back. */
 static void app_cache_pin(struct app_caches *caches, struct app_cache *cache,
                           struct cache_snapshot *snapshot)
 {
+    snapshot_answers_unreserve(atomic_exchange(&cache->reserved, 0));
+    if (snapshot && snapshot_answers_reserve(snapshot->size)) {
+        snapshot_answers_unreserve(atomic_exchange(&cache->reserved, snapshot->size));
+    } else {
+        cache_snapshot_drop(snapshot);
+        snapshot = NULL;
+    }
     pthread_mutex_lock(&caches->lock);
     struct cache_snapshot *old = cache->pinned;
     cache->pinned = snapshot;
@@ -134,7 +142,6 @@ static VkResult app_caches_get_served_data(struct app_caches *caches, struct app
         if (data) {
             memcpy(data, snapshot->data, snapshot->size);
             snapshot_answers_given(snapshot->size);
-            snapshot_answers_unreserve(atomic_exchange(&cache->reserved, 0));
             app_cache_history_answered(caches->history, snapshot->digest, false);
             if (!atomic_exchange(&caches->is_logged, true)) {
                 log_info(
@@ -151,7 +158,7 @@ VkResult app_caches_get_data(struct app_caches *caches, VkPipelineCache handle, 
                              void *data)
 {
     struct app_cache *cache = app_caches_find(caches, handle);
-    if (cache) {
+    if (cache && data) { /* a program that asks for sizes alone needs no budget */
         app_caches_note_read(caches, cache);
     }
     if (cache && app_cache_is(cache, APP_CACHE_SERVED) && atomic_load(&cache->used) &&

@@ -18,7 +18,8 @@
  * so that size and data are of one moment. States of one served cache:
  *
  *     1 NO ANSWER   nothing was asked, or all was answered
- *     2 PINNED      its size was answered from a snapshot, which is kept for the data
+ *     2 PINNED      its size was answered from a snapshot, which is kept for the data while the
+ *                   budget has room (cache_snapshots.h)
  *
  *     arrow                            function
  *     1, 2 ──size query──▶ 2           app_caches_get_served_data, cache_snapshots_get

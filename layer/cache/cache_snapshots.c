@@ -121,7 +121,9 @@ struct cache_snapshot *cache_snapshots_get(struct cache_snapshots *snapshots,
     pthread_mutex_lock(&snapshots->lock);
     struct cache_snapshot *snapshot = cache_snapshot_reference(snapshots->latest);
     pthread_mutex_unlock(&snapshots->lock);
-    if (snapshot && (fresh || snapshot->changes < changes || snapshot->told_size != told_size)) {
+    /* It has changed by something that was not counted. */
+    const bool is_hidden = snapshot && snapshot->changes == now && snapshot->told_size != told_size;
+    if (snapshot && (fresh || snapshot->changes < changes || is_hidden)) {
         cache_snapshot_drop(snapshot);
         snapshot = NULL;
     }

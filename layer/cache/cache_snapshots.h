@@ -3,8 +3,11 @@
  * them, and for seeding caches. All users share the latest snapshot while it holds what they need.
  * A count of changes tells that: it rises with each creation that compiled something, and with each
  * that ended while another was under way. A user remembers the count at the end of its last
- * creation; a snapshot has the count from before it was taken. The size that the driver reports is
- * compared too, because some drivers' feedback is wrong (Turnip of Mesa 26 calls compiles hits).
+ * creation; a snapshot has the count from before it was taken. If no change was counted since, the
+ * size that the driver reports is compared, because some drivers' feedback is wrong (Turnip of Mesa
+ * 26 calls compiles hits). If one was, and is none that the user needs, the answer stays the same:
+ * so the program gets the same data until something is created in that cache's name ("Retrieving
+ * Pipeline Cache Data").
  * Thread-safe. No lock is held across a call down the chain. */
 #ifndef WARMPIPE_LAYER_CACHE_CACHE_SNAPSHOTS_H
 #define WARMPIPE_LAYER_CACHE_CACHE_SNAPSHOTS_H

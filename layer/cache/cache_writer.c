@@ -34,7 +34,9 @@ void cache_writer_init(struct cache_writer *writer, const struct cache_setup *se
     cache_collection_init(&writer->collection, &writer->unguarded, setup->stats,
                           policy->persist && !policy->single_cache);
     call_costs_init(&writer->costs, writer->store ? config->root : NULL, setup->app,
-                    identity_digest(report->identity), policy->count_costs, !config->read_only);
+                    identity_digest(report->identity),
+                    policy->count_costs && !policy->serialize, /* which waits for a lock of ours */
+                    !config->read_only);
     pthread_mutex_init(&writer->lock, NULL);
 }
 

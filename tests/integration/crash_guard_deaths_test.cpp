@@ -154,6 +154,32 @@ TEST_F(CrashGuardTest, AnExitWithAThreadInsideIsNone)
     EXPECT_EQ(state_of_a_start(), "loaded");
 }
 
+// A thread that the program has ended in a callback of the driver's (Wine: by TerminateThread, and
+// all threads at the end of the process) is in the driver no more when the process is killed.
+TEST_F(CrashGuardTest, AKillAfterAThreadWasEndedInTheDriverIsNone)
+{
+    make_good_blob();
+    for (unsigned i = 0; i < 2; ++i) {
+        run(
+            [] {
+                leak_from_here_on();
+                auto *owner = new Program;
+                auto *batch = new Batch(*owner, Kind::compute, {1});
+                test_icd_on_call(
+                    [](const char *command, void *) {
+                        if (std::string(command) == "vkCreateComputePipelines") {
+                            pthread_exit(nullptr);
+                        }
+                    },
+                    nullptr);
+                std::thread([batch] { batch->create(); }).join();
+                raise(SIGKILL);
+            },
+            {Layer::any, true, -SIGKILL});
+        EXPECT_EQ(state_of_a_start(), "loaded") << i;
+    }
+}
+
 // Nor is a call that takes long one that the blob could be blamed for.
 TEST_F(CrashGuardTest, ADeathInALongCallInASandboxIsNone)
 {

@@ -73,6 +73,28 @@ TEST_F(LongCallsTest, OfVenusNothingIsRemembered)
     EXPECT_GT(second.stats_of()["cache"]["saved_bytes"], 0);
 }
 
+// Where users of a cache are kept apart, a read waits for the program's compiles.
+TEST_F(LongCallsTest, OfDriversThatNeedALockNothingIsRemembered)
+{
+    set_policy("[test]\nserialize = yes\n");
+    environment["WARMPIPE_FLUSH_IDLE_MS"] = "1";
+    run(
+        [&] {
+            leak_from_here_on();
+            auto *program = new Program;
+            program->create_compute(0, 2);
+            new DuringCompile([](int) {
+                usleep(2 * very_long_us); // the worker, which wants to read, waits meanwhile
+                std::exit(::testing::Test::HasFailure());
+            });
+            program->create_compute(2, 3);
+        },
+        {Layer::any, true, 0});
+    EXPECT_FALSE(is_remembered());
+    const Outcome second = run([] { Program().create_compute(3, 6); });
+    EXPECT_GT(second.stats_of()["cache"]["saved_bytes"], 0);
+}
+
 // Nor counted within the process: the questions behind the first one wait for what was compiled
 // meanwhile.
 TEST_F(LongCallsTest, OfVenusNoReadIsTooSlow)

@@ -2,8 +2,11 @@
 // Served caches: the device's cache in place of a program's own empty ones, read back or not.
 #include "own_caches.hpp"
 
+#include <fstream>
 #include <set>
 #include <thread>
+
+#include <unistd.h>
 
 namespace {
 
@@ -265,6 +268,95 @@ TEST_F(ServedCachesTest, SizeIdiomSeesOneSizeWhateverIsCreatedBetween)
     });
     EXPECT_EQ(holds(read_bytes(file("data")), 0, 3), 3u);
 }
+
+// Two calls get the same data until something is created in this cache ("Retrieving Pipeline Cache
+// Data"): two threads that read it, or a second read.
+TEST_F(ServedCachesTest, WhatIsCreatedInAnotherChangesNoAnswer)
+{
+    run([] {
+        Program program;
+        const VkPipelineCache cache = program.create_cache(), other = program.create_cache();
+        program.create_compute(0, 3, cache);
+        size_t sizes[2] = {};
+        EXPECT_EQ(vkGetPipelineCacheData(program.device, cache, &sizes[0], nullptr), VK_SUCCESS);
+        program.create_compute(10, 12, other);
+        EXPECT_EQ(vkGetPipelineCacheData(program.device, cache, &sizes[1], nullptr), VK_SUCCESS);
+        EXPECT_EQ(sizes[0], sizes[1]);
+        std::vector<uint8_t> data[2];
+        for (unsigned i = 0; i < 2; ++i) {
+            size_t size = sizes[0];
+            data[i].resize(size);
+            EXPECT_EQ(vkGetPipelineCacheData(program.device, cache, &size, data[i].data()),
+                      VK_SUCCESS);
+            program.create_compute(20 + 2 * i, 22 + 2 * i, other);
+        }
+        EXPECT_EQ(data[0], data[1]);
+        program.destroy_cache(cache);
+        program.destroy_cache(other);
+    });
+}
+
+// What it reads back has a budget. A program that looks at sizes alone has no need of one: its
+// caches are served in its third run as in the second.
+TEST_F(ServedCachesTest, AnAskedSizeIsNoRead)
+{
+    environment.erase("WARMPIPE_APP_CACHE");
+    environment["WPTEST_ICD_RECORD_BYTES"] = "65536"; // 40 answers of 2.5 MiB
+    Outcome outcome;
+    for (unsigned i = 0; i < 3; ++i) {
+        outcome = run([] {
+            Program program;
+            std::vector<VkPipelineCache> caches;
+            for (unsigned i = 0; i < 40; ++i) {
+                size_t size = 0;
+                caches.push_back(program.create_cache());
+                program.create_compute(i, i + 1, caches.back());
+                EXPECT_EQ(vkGetPipelineCacheData(program.device, caches.back(), &size, nullptr),
+                          VK_SUCCESS);
+            }
+            for (VkPipelineCache cache : caches) {
+                program.destroy_cache(cache);
+            }
+        });
+    }
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["served"], 40);
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["read_back"], 0);
+    EXPECT_EQ(outcome.hits(), 40u);
+}
+
+#ifndef WARMPIPE_SANITIZED // sanitizers keep what was freed
+
+// The answers of a hundred such queries would be 320 MiB.
+TEST_F(ServedCachesTest, SizesThatAreAskedForAloneDoNotFillMemory)
+{
+    environment["WPTEST_ICD_RECORD_BYTES"] = "65536";
+    const Outcome outcome = run([] {
+        const auto resident_pages = [] {
+            size_t whole = 0, resident = 0;
+            std::ifstream("/proc/self/statm") >> whole >> resident;
+            return resident;
+        };
+        Program program;
+        const size_t before = resident_pages();
+        std::vector<VkPipelineCache> caches;
+        for (unsigned i = 0; i < 100; ++i) {
+            caches.push_back(program.create_cache());
+        }
+        for (unsigned i = 0; i < 100; ++i) {
+            size_t size = 0;
+            program.create_compute(i, i + 1, caches[i]);
+            EXPECT_EQ(vkGetPipelineCacheData(program.device, caches[i], &size, nullptr),
+                      VK_SUCCESS);
+        }
+        EXPECT_LT((resident_pages() - before) * size_t(sysconf(_SC_PAGESIZE)), size_t{160} << 20);
+        for (VkPipelineCache cache : caches) {
+            program.destroy_cache(cache);
+        }
+    });
+    EXPECT_EQ(outcome.stats_of()["app_caches"]["served"], 100);
+}
+
+#endif
 
 // Of a served cache that holds even while they use this very one: they use the device cache until
 // the data call has returned.

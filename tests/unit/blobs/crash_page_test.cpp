@@ -147,6 +147,18 @@ TEST_F(CrashPage, EachThreadHasASlotAndGivesItBack)
     EXPECT_EQ(keys().size(), 2u);
 }
 
+// By pthread_exit in a callback or a handler: Wine ends threads so. In whatever page it was inside.
+TEST_F(CrashPage, AThreadThatEndsInsideACallIsOutside)
+{
+    Holder([&] {
+        crash_guard *guard = open_guard();
+        std::thread([&] { crash_guard_raise(guard, key, CRASH_INSIDE); }).join();
+        std::thread([&] { call(guard, other_key); }).join(); // in the same slot
+    }).end();
+    EXPECT_FALSE(find().died);
+    EXPECT_TRUE(find().returned);
+}
+
 TEST_F(CrashPage, FurtherThreadsThanSlotsAreNotGuarded)
 {
     run_in_child([&] {

@@ -103,6 +103,20 @@ TEST_F(CacheSnapshots, AnotherSizeIsAnotherContent)
     EXPECT_EQ(answer(), content);
 }
 
+// It is answered as before until something is created in its own name, which others may see who
+// have asked for the size.
+TEST_F(CacheSnapshots, WhatIsCreatedInOtherNamesChangesNoAnswer)
+{
+    const uint64_t needed = cache_snapshots_changes(snapshots);
+    EXPECT_EQ(answer(), content);
+    content += " and one more";
+    create(true);
+    cache_snapshot *before = cache_snapshots_get(snapshots, the_cache, needed, false);
+    EXPECT_EQ(before->size, content.size() - strlen(" and one more"));
+    cache_snapshot_drop(before);
+    EXPECT_EQ(answer(), content);
+}
+
 // The hit may be in what the other has compiled and not yet returned.
 TEST_F(CacheSnapshots, AHitBesideACreationUnderWayCountsAsAChange)
 {
