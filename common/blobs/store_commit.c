@@ -64,16 +64,16 @@ static void store_note_generation(const struct store *store, bool is_saved, uint
 }
 
 /* What is about to be written holds what this store tries, and what it has merged, or was given: it
- * is on trial as those are. False: it cannot be marked. */
-static bool store_mark_trial(struct store *store, int directory_fd, const char *of,
-                             uint64_t generation)
+ * is on trial as those are. Other than STATUS_ok: why it cannot be marked. */
+static enum status store_mark_trial(struct store *store, int directory_fd, const char *of,
+                                    uint64_t generation)
 {
     AUTO(trial_free) struct trial trial = {.kept = ""};
     const char *name = store->files.loading_name;
     const enum status reason =
         store->trying == 0 ? STATUS_no_file : trial_find(directory_fd, name, store->trying, &trial);
     if (reason != STATUS_ok && reason != STATUS_no_file) {
-        return false;
+        return reason;
     }
     if (store->takes_file_trial) {
         trial_unite(&trial, &store->file_trial);
@@ -82,8 +82,9 @@ static bool store_mark_trial(struct store *store, int directory_fd, const char *
     if (strcmp(of, store->files.file_name) != 0) {
         trial.kept[0] = '\0';
     }
-    return (trial.payloads.size == 0 && !trial.payloads.failed) ||
-           trial_begin(directory_fd, name, generation, &trial);
+    return trial.payloads.size == 0 && !trial.payloads.failed
+               ? STATUS_ok
+               : trial_begin(directory_fd, name, generation, &trial);
 }
 
 /* Writes a file. The page names its generation before it is there, since the process may die at any
@@ -91,12 +92,13 @@ static bool store_mark_trial(struct store *store, int directory_fd, const char *
 static enum status store_write_noted(struct store *store, int directory_fd, const char *name,
                                      const void *data, size_t size, uint64_t generation)
 {
-    if (!store_mark_trial(store, directory_fd, name, generation)) {
-        return STATUS_io_error;
+    enum status reason = store_mark_trial(store, directory_fd, name, generation);
+    if (reason != STATUS_ok) {
+        return reason;
     }
     store_note_generation(store, false, generation);
     const bool is_alone = store->taken.count == 0 && !store->has_part && !store->loaded_part[0];
-    const enum status reason =
+    reason =
         identity_files_write(&store->files, directory_fd, name, data, size, generation, is_alone);
     if (reason == STATUS_ok) {
         store_note_generation(store, true, generation);

@@ -53,7 +53,8 @@ void trial_unite(struct trial *trial, const struct trial *other)
     }
 }
 
-bool trial_begin(int directory_fd, const char *name, uint64_t generation, const struct trial *trial)
+enum status trial_begin(int directory_fd, const char *name, uint64_t generation,
+                        const struct trial *trial)
 {
     char file_name[NAMES_SIZE];
     AUTO(bytes_free) struct bytes text = {0};
@@ -69,8 +70,16 @@ bool trial_begin(int directory_fd, const char *name, uint64_t generation, const 
     AUTO_CLOSE const int fd =
         folder_fd < 0 ? -1
                       : io_open(folder_fd, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-    return fd >= 0 && !text.failed && !trial->payloads.failed && file_size_allowed(text.size) &&
-           io_write(fd, text.data, text.size, IO_HERE);
+    if (fd >= 0 && (text.failed || trial->payloads.failed)) {
+        return STATUS_out_of_memory;
+    }
+    if (fd >= 0 && !file_size_allowed(text.size)) {
+        return STATUS_disk_full;
+    }
+    if (fd < 0 || !io_write(fd, text.data, text.size, IO_HERE)) {
+        return errno == ENOENT ? STATUS_directory_unusable : status_from_errno(errno);
+    }
+    return STATUS_ok;
 }
 
 static void trial_parse(const char *text, size_t size, struct trial *ret_trial)

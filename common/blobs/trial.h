@@ -43,9 +43,9 @@ void trial_free(struct trial *trial);
 void trial_unite(struct trial *trial, const struct trial *other);
 
 /* Writes the mark. directory_fd, name: the program's folder, and the folder of markers in it, which
- * is made. False: the mark cannot be written. */
-bool trial_begin(int directory_fd, const char *name, uint64_t generation,
-                 const struct trial *trial);
+ * is made. Other than STATUS_ok: why the mark cannot be written, as a save says it. */
+enum status trial_begin(int directory_fd, const char *name, uint64_t generation,
+                        const struct trial *trial);
 
 /* Reads the mark. STATUS_ok: this generation is on trial. *ret_trial is freed with trial_free, and
  * empty otherwise. no_file: there is no mark, or what is there is none. Another reason (no

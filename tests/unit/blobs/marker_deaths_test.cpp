@@ -181,7 +181,7 @@ TEST_F(Markers, OfDeathsOfABlobOnTrialBlockWhateverIsKnownToBeInIt)
 {
     const int fd = open(scratch.path("").c_str(), O_RDONLY | O_DIRECTORY);
     trial trial = {};
-    EXPECT_TRUE(trial_begin(fd, "loading", generation, &trial));
+    EXPECT_EQ(trial_begin(fd, "loading", generation, &trial), STATUS_ok);
     close(fd);
     EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE_OTHER}), MARKER_CLEAR);
     EXPECT_EQ(go_without(Without::lives), MARKER_FAILED_ONCE);

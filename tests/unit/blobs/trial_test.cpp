@@ -42,7 +42,7 @@ class Trial : public testing::Test {
         struct trial trial = {};
         bytes_put(&trial.payloads, payloads.data(), payloads.size());
         snprintf(trial.kept, sizeof trial.kept, "%s", kept.c_str());
-        EXPECT_TRUE(trial_begin(fd, "x.loading", generation, &trial));
+        EXPECT_EQ(trial_begin(fd, "x.loading", generation, &trial), STATUS_ok);
         trial_free(&trial);
     }
 
@@ -131,7 +131,7 @@ TEST_F(Trial, IsNotMarkedWhereNothingMayBeWritten)
         struct trial trial = {};
         const std::string payloads = line('0');
         bytes_put(&trial.payloads, payloads.data(), payloads.size());
-        EXPECT_FALSE(trial_begin(fd, "x.loading", 1, &trial));
+        EXPECT_EQ(trial_begin(fd, "x.loading", 1, &trial), STATUS_disk_full);
         trial_free(&trial);
     });
 }
