@@ -79,6 +79,7 @@ enum status trial_begin(int directory_fd, const char *name, uint64_t generation,
     if (fd < 0 || !io_write(fd, text.data, text.size, IO_HERE)) {
         return errno == ENOENT ? STATUS_directory_unusable : status_from_errno(errno);
     }
+    fchmod(fd, 0600); /* a umask may have taken our own bits */
     return STATUS_ok;
 }
 

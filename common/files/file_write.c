@@ -192,7 +192,9 @@ static enum status lock_until(int fd, uint64_t deadline)
 void file_touch(int directory_fd, const char *name)
 {
     AUTO_CLOSE const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
-    if (fd < 0) {
+    if (fd >= 0) {
+        fchmod(fd, 0600); /* a umask may have taken our own bits */
+    } else {
         utimensat(directory_fd, name, NULL, AT_SYMLINK_NOFOLLOW);
     }
 }

@@ -17,6 +17,7 @@
 #include "scratch.h"
 
 extern "C" {
+#include "common/blobs/identity_files.h"
 #include "common/files/file.h"
 #include "common/files/names.h"
 }
@@ -547,6 +548,17 @@ TEST(FileLock, IsNotWaitedForWhereLocksAreForbidden)
         EXPECT_EQ(file_open_abandoned(folder.fd.fd, file.name), -1) << "nobody can tell";
         close(file.fd);
     }
+}
+
+TEST(FileTouch, IsTheOwnersAloneWhateverTheUmask)
+{
+    Folder folder;
+    Umask umask(0777);
+    file_touch(folder.fd.fd, "file");
+    EXPECT_EQ(mode_of(folder.path("file")), 0600u);
+    const std::string identity(32, '1');
+    unfinished_set(folder.fd.fd, identity.c_str(), true);
+    EXPECT_EQ(mode_of(folder.path(identity + ".wanted")), 0600u);
 }
 
 // NFS: another machine has replaced the one that was opened (ESTALE).
