@@ -308,6 +308,7 @@ void unfinished_set(int folder_fd, const char identity[DIGEST_HEX_SIZE], bool is
     AUTO_CLOSE const int fd =
         io_open(folder_fd, name, O_WRONLY | O_NOFOLLOW | (is_unfinished ? O_CREAT : 0));
     if (fd >= 0) {
+        fchmod(fd, 0600); /* a umask may have taken our own bits */
         const ssize_t done =
             is_unfinished ? pwrite(fd, note, sizeof note - 1, 0) : ftruncate(fd, 0);
         (void)done; /* a full disk, say */

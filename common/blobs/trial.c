@@ -70,14 +70,17 @@ enum status trial_begin(int directory_fd, const char *name, uint64_t generation,
     AUTO_CLOSE const int fd =
         folder_fd < 0 ? -1
                       : io_open(folder_fd, file_name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW);
-    if (text.failed || trial->payloads.failed) {
+    if (fd >= 0 && (text.failed || trial->payloads.failed)) {
         return STATUS_out_of_memory;
     }
     if (fd >= 0 && !file_size_allowed(text.size)) {
         return STATUS_disk_full;
     }
-    return fd >= 0 && io_write(fd, text.data, text.size, IO_HERE) ? STATUS_ok
-                                                                  : status_from_errno(errno);
+    if (fd < 0 || !io_write(fd, text.data, text.size, IO_HERE)) {
+        return errno == ENOENT ? STATUS_directory_unusable : status_from_errno(errno);
+    }
+    fchmod(fd, 0600); /* a umask may have taken our own bits */
+    return STATUS_ok;
 }
 
 static void trial_parse(const char *text, size_t size, struct trial *ret_trial)

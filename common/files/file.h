@@ -115,9 +115,9 @@ void file_sweep_temporary(int directory_fd, const char *name);
 
 /* Takes an exclusive flock(2) on `name`, created (0600) if missing; only the holder may remove the
  * file. Tries for at most `wait_ms` milliseconds, less if the thread's patience ends before
- * (base/clock.h), then returns `locked`. Succeeds without a lock on a file system that has none:
- * files are still replaced as a whole, only a save that another process makes at that moment may be
- * lost. Release *ret_fd with file_unlock. */
+ * (base/clock.h), then returns `locked`. Succeeds without a lock where there are none, or they are
+ * forbidden: files are still replaced as a whole, only a save that another process makes at that
+ * moment may be lost. Release *ret_fd with file_unlock. */
 enum status file_lock(int directory_fd, const char *name, unsigned wait_ms, int *ret_fd);
 
 /* The same on an open directory itself; file_unlock(directory_fd) releases and closes it. */
@@ -139,7 +139,7 @@ bool file_is_still_named(int directory_fd, const char *name, int fd);
  * processes can be told from files in use. (Process ids cannot tell: containers have their own.) */
 struct file_owned {
     int fd;
-    bool locked;     /* false: the file system has no locks, so others cannot tell */
+    bool locked;     /* false: no locks here, or none allowed, so others cannot tell */
     uint64_t number; /* in the name: the lower half is random, the upper tells machine and mount */
     char name[NAME_MAX + 1];
 };
@@ -161,6 +161,10 @@ uint64_t file_draw_number(int directory_fd);
  * not locked it yet looks dead; it notices when the file is unlinked before the descriptor is
  * closed, and creates another. Thread-safe. */
 int file_open_abandoned(int directory_fd, const char *name);
+
+/* After an flock(2) of this descriptor that has failed (errno): whether another process holds the
+ * lock. If not, errno says why there is none. */
+bool file_is_locked_by_other(int fd);
 
 /* Whether an owned file without a lock may have an owner all the same: it lies where locks hold for
  * one mount on one machine only (FUSE, 9p and others: docs/decisions/0311), its name does not say

@@ -68,12 +68,18 @@ bool file_is_still_named(int directory_fd, const char *name, int fd)
            named.st_ino == opened.st_ino;
 }
 
+/* EACCES: on SMB. There a lock may always be let go; a security module forbids that as well. */
+bool file_is_locked_by_other(int fd)
+{
+    return errno == EWOULDBLOCK || (errno == EACCES && flock(fd, LOCK_UN) == 0);
+}
+
 /* False: another process is reading the new file, or has removed it as abandoned. */
 static bool file_owned_become_owner(int directory_fd, struct file_owned *file)
 {
     file->locked = flock(file->fd, LOCK_EX | LOCK_NB) == 0;
     return file->locked ? file_is_still_named(directory_fd, file->name, file->fd)
-                        : errno != EWOULDBLOCK && errno != EACCES; /* on SMB */
+                        : !file_is_locked_by_other(file->fd);
 }
 
 bool file_create_owned(int directory_fd, const char *prefix, const char *suffix,

@@ -22,17 +22,11 @@
 
 #define MAX_LOCK_ATTEMPTS 16
 
-/* EACCES: on SMB. */
-static bool file_is_locked_by_other(int error)
-{
-    return error == EWOULDBLOCK || error == EACCES;
-}
-
 void file_sweep_temporary(int directory_fd, const char *name)
 {
     AUTO_CLOSE const int fd = file_open_abandoned(directory_fd, name);
     flock(fd, LOCK_UN); /* which would be in the way, on SMB */
-    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || !file_is_locked_by_other(errno))) {
+    if (fd >= 0 && (flock(fd, LOCK_EX | LOCK_NB) == 0 || !file_is_locked_by_other(fd))) {
         unlinkat(directory_fd, name, 0);
     }
 }
@@ -158,9 +152,10 @@ enum status file_link(int directory_fd, const char *name, const char *as, uint64
 
 static bool file_has_no_locks(int error)
 {
-    /* EBADF: NFS requires a descriptor that may write; a directory's may not. */
+    /* EBADF: NFS requires a descriptor that may write; a directory's may not. EACCES, EPERM: a
+     * security module or a filter of system calls forbids locks. */
     return error == EBADF || error == ENOLCK || error == EOPNOTSUPP || error == ENOSYS ||
-           error == EINVAL;
+           error == EINVAL || error == EACCES || error == EPERM;
 }
 
 /* Polls: only a signal could end a blocking flock, and signals belong to the program. */
@@ -169,13 +164,16 @@ static enum status lock_poll(int fd, uint64_t deadline)
     const uint64_t longest_pause_ns = 4 * CLOCK_MS;
     uint64_t pause_ns = CLOCK_MS / 4;
     for (;;) {
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0 || file_has_no_locks(errno)) {
+        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
             return STATUS_ok;
         }
         if (errno == EINTR) {
             continue;
         }
-        if (!file_is_locked_by_other(errno) || clock_now_ns() >= deadline) {
+        if (!file_is_locked_by_other(fd)) {
+            return file_has_no_locks(errno) ? STATUS_ok : STATUS_locked;
+        }
+        if (clock_now_ns() >= deadline) {
             return STATUS_locked;
         }
         clock_pause(pause_ns);
@@ -194,7 +192,9 @@ static enum status lock_until(int fd, uint64_t deadline)
 void file_touch(int directory_fd, const char *name)
 {
     AUTO_CLOSE const int fd = io_open(directory_fd, name, O_WRONLY | O_CREAT | O_EXCL);
-    if (fd < 0) {
+    if (fd >= 0) {
+        fchmod(fd, 0600); /* a umask may have taken our own bits */
+    } else {
         utimensat(directory_fd, name, NULL, AT_SYMLINK_NOFOLLOW);
     }
 }

@@ -192,12 +192,22 @@ static bool cache_writer_choose(struct cache_writer *writer, enum cache_commit_b
            (writer->snapshot && (begun == STATUS_locked || begun == STATUS_suspect));
 }
 
+/* Behind the last step that was given up. The writer is never freed, and a program may leave many
+ * of them; what is told of it is whether it was pending. */
+static void cache_writer_free_snapshot(void *user)
+{
+    struct cache_writer *writer = user;
+    large_free(writer->snapshot);
+    writer->snapshot = NULL;
+}
+
 /* What was begun has taken the lock file, and others wait for that. */
 static void cache_writer_carry_on(void *user)
 {
     if (cache_writer_choose(user, COMMIT_BEHIND)) {
         cache_writer_write_commit(user);
     }
+    cache_writer_free_snapshot(user);
 }
 
 /* What was read of the driver, held against the file. */
@@ -285,7 +295,8 @@ static bool cache_writer_commit_pending(struct cache_writer *writer, enum cache_
         *ret_reason = writer->snapshot ? writer->commit.reason : STATUS_too_large;
         return true;
     }
-    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_write_commit, NULL);
+    const bool answered = cache_writer_use_disk(writer, is_worker, cache_writer_write_commit,
+                                                cache_writer_free_snapshot);
     *ret_reason = answered ? writer->commit.reason : STATUS_io_error;
     return answered;
 }
@@ -301,7 +312,8 @@ static bool cache_writer_commit_twice(struct cache_writer *writer, enum cache_co
     if (*ret_reason != STATUS_disk_full) {
         return true;
     }
-    return cache_writer_use_disk(writer, is_worker, cache_writer_make_room, NULL) &&
+    return cache_writer_use_disk(writer, is_worker, cache_writer_make_room,
+                                 cache_writer_free_snapshot) &&
            (!writer->commit.has_room || cache_writer_commit_pending(writer, by, ret_reason));
 }
 

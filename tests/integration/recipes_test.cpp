@@ -4,6 +4,7 @@
 
 #include "../clients/descriptor_heap.h"
 #include "recipes.hpp"
+#include "slow_disk.hpp"
 #include "things.hpp"
 
 namespace {
@@ -177,6 +178,23 @@ TEST_F(RecipesTest, AForkedChildWritesNothing)
     });
     EXPECT_EQ(segments().size(), 1u);
     EXPECT_TRUE(recipes().whole());
+}
+
+// So is the cache.
+TEST_F(RecipesTest, AreKeptWhereLocksAreForbidden)
+{
+    run([] {
+        locks_are_forbidden();
+        creates_five();
+    });
+    EXPECT_EQ(recipes().uses.size(), 5u);
+    EXPECT_TRUE(recipes().whole());
+    const Outcome next = run([] {
+        locks_are_forbidden();
+        creates_five();
+    });
+    EXPECT_EQ(next.hits(), 5u);
+    EXPECT_EQ(next.log().size(), 0u) << next.errors;
 }
 
 // Set layouts and samplers are gone before the pipeline is created that rests on them; the module

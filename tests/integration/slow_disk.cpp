@@ -2,6 +2,7 @@
 #include "slow_disk.hpp"
 
 #include <atomic>
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@ namespace {
 std::atomic<const char *> hanging_call{nullptr};
 std::atomic<const char *> hanging_text{""};
 std::atomic<bool> has_hung{false};
+std::atomic<bool> forbids_locks{false};
 
 // Whoever waits for the disk waits for ever: then the process is ended, so that its test fails.
 void wait_for_disk(const char *call, const char *path)
@@ -52,8 +54,22 @@ bool disk_has_hung()
     return has_hung;
 }
 
+void locks_are_forbidden()
+{
+    forbids_locks = true;
+}
+
 // The layer's own calls come here, too.
 extern "C" {
+
+__attribute__((visibility("default"))) int flock(int file, int operation) noexcept
+{
+    if (forbids_locks) {
+        errno = EACCES;
+        return -1;
+    }
+    return static_cast<int>(syscall(SYS_flock, file, operation));
+}
 
 // What a busy disk takes seconds for, no test here is about. A sandbox sees the call all the same.
 __attribute__((visibility("default"))) int fsync(int)

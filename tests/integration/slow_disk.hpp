@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A disk that does not answer: from the layer's own system calls to where they come from.
+// A disk that does not answer, or gives no locks: from the layer's own system calls to where they
+// come from.
 #ifndef WARMPIPE_TESTS_SLOW_DISK_HPP
 #define WARMPIPE_TESTS_SLOW_DISK_HPP
 
@@ -13,5 +14,8 @@ void disk_answers();
 
 // Whether a call has hung.
 bool disk_has_hung();
+
+// From here on each flock(2) is refused, LOCK_UN too: AppArmor without `k`.
+void locks_are_forbidden();
 
 #endif

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <iterator>
 #include <string_view>
 
@@ -64,6 +65,14 @@ class SlowDiskTest : public RecipesTest {
             },
             {Layer::any, true, status});
         EXPECT_EQ(run([] { Program().create_compute(1000, 1004); }).hits(), 4u);
+    }
+
+    static size_t resident_bytes()
+    {
+        size_t size = 0;
+        size_t resident = 0;
+        std::ifstream("/proc/self/statm") >> size >> resident;
+        return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
     }
 
     int starts() const
@@ -482,6 +491,27 @@ TEST_F(SlowDiskTest, WhatWasBegunIsEndedWhenTheDiskAnswers)
         EXPECT_EQ(cache_files().size(), 1u);
     });
     EXPECT_EQ(run([] { Program().create_compute(0, 2); }).hits(), 2u);
+}
+
+// A program may make one device after the other. What is given up is never freed, but for what was
+// to be written.
+TEST_F(SlowDiskTest, ASaveThatIsNotWaitedForGivesItsMemoryBack)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "a sanitizer keeps memory of its own";
+#endif
+    environment["WPTEST_ICD_RECORD_BYTES"] = "16000000";
+    for (const bool is_at_begin : {true, false}) {
+        run_at_hanging_disk([&] {
+            Program program;
+            program.create_compute(is_at_begin, is_at_begin + 1u);
+            disk_hangs(is_at_begin ? "openat" : "fsync", is_at_begin ? ".lock" : "");
+            expect_destroyed(program);
+            const size_t held = resident_bytes();
+            disk_answers();
+            wait_until([&] { return resident_bytes() + 15000000 < held; });
+        });
+    }
 }
 
 } // namespace

@@ -145,8 +145,8 @@ MUTANTS = [
      "if (!file_size_allowed(file_total_size(parts, count)) && 0) {",
      r"unit\.(File|Store|Marker|Recipe)"),
 
-    ("marks beyond the limit of file sizes", "fd >= 0 && !file_size_allowed(text.size)", "false",
-     r"unit\.Trial"),
+    ("marks beyond the limit of file sizes", "if (fd >= 0 && !file_size_allowed(text.size)) {",
+     "if (fd >= 0 && !file_size_allowed(text.size) && 0) {", r"unit\.Trial"),
     ("deaths beyond the limit of file sizes", "file_size_allowed((uint64_t)offset + size) &&",
      "", r"unit\.Markers"),
 

@@ -531,7 +531,9 @@ TEST(DiskFaults, NorWhereTheRemovedFileStillHasALink)
 
 TEST(DiskFaults, SavesGoOnWhereThereAreNoLocks)
 {
-    for (int error : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL}) {
+    // The last two: AppArmor without `k`, a filter of system calls.
+    for (int error : {ENOLCK, EOPNOTSUPP, ENOSYS, EINVAL, EACCES, EPERM}) {
+        SCOPED_TRACE(error);
         Scratch scratch;
         const std::string root = scratch.path("root");
         Arm arm(0, error, true, "flock");

@@ -211,6 +211,17 @@ TEST_F(StoreTrial, ASaveThatFailsLeavesNoFileBehind)
     EXPECT_EQ(load(), "more ours theirs");
 }
 
+TEST_F(StoreTrial, OnAFullDiskIsNotMarkedAndSaysWhy)
+{
+    const std::string payload(TRIAL_PAYLOAD_DIGITS, '1');
+    store_options options = {};
+    options.pulled = payload.c_str();
+    Store store(root(), options);
+    Arm arm(0, ENOSPC, true, "write");
+    EXPECT_EQ(store.commit_unmerged("theirs"), STATUS_disk_full);
+    EXPECT_EQ(faults.calls, 1) << "of the mark";
+}
+
 TEST_F(StoreTrial, WhatAKilledSaveHasKeptGoesWithTheNext)
 {
     ASSERT_EQ(Store(root()).commit("ours"), STATUS_ok);

@@ -9,6 +9,7 @@
 #include "child.h"
 #include "disk_fixture.h"
 #include "faults.h"
+#include "file_fixture.h"
 #include "scratch.h"
 
 extern "C" {
@@ -134,6 +135,13 @@ TEST_F(Trial, IsNotMarkedWhereNothingMayBeWritten)
         EXPECT_EQ(trial_begin(fd, "x.loading", 1, &trial), STATUS_disk_full);
         trial_free(&trial);
     });
+}
+
+TEST_F(Trial, CanBeReadWhateverTheUmask)
+{
+    Umask umask(0777);
+    begin(1, line('0'));
+    EXPECT_EQ(mode_of(folder.path("x.loading/" + names_in(folder.path("x.loading")).at(0))), 0600u);
 }
 
 TEST_F(Trial, Unites)

@@ -87,6 +87,16 @@ TEST_F(RecipeFaults, Compaction)
     with_each_fault([&] { write_many(); }, [&] { recipe_compact(root.c_str(), "app", nullptr); });
 }
 
+// AppArmor without `k`.
+TEST_F(RecipeFaults, LocksThatAreForbidden)
+{
+    {
+        Arm arm(0, EACCES, true, "flock");
+        write_many();
+    }
+    expect_whole("flock", 0);
+}
+
 TEST_F(RecipeFaults, Pruning)
 {
     with_each_fault([&] { write_many(); },
