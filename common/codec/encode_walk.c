@@ -486,6 +486,18 @@ encode_members(struct encoder *encoder, const struct codec_struct *type, const v
     return member == end;
 }
 
+/* Formats that are ignored may be uninitialized (zink's are, with other values in each start). */
+static __attribute__((noinline)) bool encode_rendering(struct encoder *encoder,
+                                                       const struct codec_struct *type,
+                                                       const VkPipelineRenderingCreateInfo *info)
+{
+    VkPipelineRenderingCreateInfo used = *info;
+    if (!encoder->live.graphics.has_formats) {
+        used.depthAttachmentFormat = used.stencilAttachmentFormat = VK_FORMAT_UNDEFINED;
+    }
+    return encode_members(encoder, type, &used);
+}
+
 /* One struct of a chain: its sType and members, or what rules.def says instead. */
 static bool encode_child(struct encoder *encoder, const struct codec_struct *type,
                          const void *structure)
@@ -506,7 +518,12 @@ static bool encode_child(struct encoder *encoder, const struct codec_struct *typ
     if (type->stype == VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO) {
         return true; /* it is the code of the stage, and encoded there */
     }
-    return encode_put_u32(encoder, type->stype) && encode_members(encoder, type, structure);
+    if (!encode_put_u32(encoder, type->stype)) {
+        return false;
+    }
+    return type->stype == VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO
+               ? encode_rendering(encoder, type, structure)
+               : encode_members(encoder, type, structure);
 }
 
 /* Gives up what is unknown in a struct's chain. */

@@ -236,6 +236,8 @@ void graphics_state_compute(const VkGraphicsPipelineCreateInfo *info, uint64_t f
     if (subsets & SUBSET_VERTEX_INPUT) {
         state_compute_vertex_input(stages, linked_shaders, &state);
     }
+    /* VUID-VkGraphicsPipelineCreateInfo-renderPass-06583 and -06584; also of one that discards. */
+    state.has_formats = (subsets & SUBSET_OUTPUT) && info->renderPass == VK_NULL_HANDLE;
     state.pre_rasterization = shaders;
     state.of[LIVE_RASTERIZATION] = live_if(shaders);
     state.of[LIVE_TESSELLATION] = live_if(shaders && (stages & tessellation) == tessellation);

@@ -98,6 +98,7 @@ struct graphics_state {
     bool dynamic_known;     /* every dynamic state is one that we know */
     uint32_t dynamic;       /* bits 1 << enum dynamic_state */
     bool pre_rasterization; /* this create-info itself specifies that subset */
+    bool has_formats;       /* of depth and stencil, for dynamic rendering */
     bool by_subpass;        /* the subpass's attachments would clear a doubt */
     bool is_apart;          /* what is ignored when it is created, the pipeline is used by */
     enum liveness of[LIVE_COLOR_FORMATS + 1]; /* by enum live_condition, from LIVE_STAGES on */

@@ -60,6 +60,37 @@ TEST_F(RecipesTest, ASecondRunAddsNothing)
     EXPECT_EQ(segments(), before);
 }
 
+// zink leaves the formats of depth and stencil uninitialized in libraries that do not use them.
+TEST_F(RecipesTest, FormatsThatALibraryDoesNotUseMakeNoOtherPipeline)
+{
+    const auto creates_libraries = [](int garbage) {
+        ProgramOptions options;
+        options.device_extensions = {VK_KHR_PIPELINE_LIBRARY_EXTENSION_NAME,
+                                     VK_EXT_GRAPHICS_PIPELINE_LIBRARY_EXTENSION_NAME};
+        Program program(options);
+        VkGraphicsPipelineLibraryCreateInfoEXT part = {
+            VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT};
+        part.flags = VK_GRAPHICS_PIPELINE_LIBRARY_PRE_RASTERIZATION_SHADERS_BIT_EXT;
+        VkPipeline library = VK_NULL_HANDLE;
+        for (int i = 0; i < 2; ++i) {
+            Batch batch(program, Kind::graphics, {1});
+            part.pNext = nullptr;
+            batch.chain(0, &part);
+            batch.set_flags(0, VK_PIPELINE_CREATE_LIBRARY_BIT_KHR);
+            batch.rendering().depthAttachmentFormat = static_cast<VkFormat>(garbage + i);
+            batch.rendering().stencilAttachmentFormat = static_cast<VkFormat>(garbage - i);
+            EXPECT_EQ(batch.create(), VK_SUCCESS);
+            EXPECT_TRUE(i == 0 || batch.pipelines[0] == library);
+            library = batch.pipelines[0];
+        }
+    };
+    run([&] { creates_libraries(0x7f3d5500); });
+    const auto before = segments();
+    EXPECT_EQ(recipes().uses.size(), 1u);
+    run([&] { creates_libraries(0x7e015500); });
+    EXPECT_EQ(segments(), before);
+}
+
 TEST_F(RecipesTest, AUseOnALaterDayIsAnotherUse)
 {
     run(creates_five);

@@ -20,6 +20,23 @@ class CanonicalLibrary : public CanonicalGraphics {
         subset_.pNext = &libraries_;
         g_.info.flags = VK_PIPELINE_CREATE_LIBRARY_BIT_KHR;
     }
+
+    // What a program has not initialized is the same as what it has not set.
+    void expect_no_depth_stencil_formats()
+    {
+        const digest without = content();
+        g_.rendering.depthAttachmentFormat = (VkFormat)0x7f3dead1;
+        g_.rendering.stencilAttachmentFormat = (VkFormat)0x7f3dead2;
+        EXPECT_TRUE(digest_equal(without, content()));
+        void *decoded = canonical_decode(form_.key.data, form_.size, &handles_.sources);
+        ASSERT_NE(decoded, nullptr);
+        const auto *info = static_cast<const VkGraphicsPipelineCreateInfo *>(decoded);
+        const auto *rendering = static_cast<const VkPipelineRenderingCreateInfo *>(
+            canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO));
+        EXPECT_EQ(rendering->depthAttachmentFormat, VK_FORMAT_UNDEFINED);
+        EXPECT_EQ(rendering->stencilAttachmentFormat, VK_FORMAT_UNDEFINED);
+        free(decoded);
+    }
 };
 
 TEST_F(CanonicalLibrary, VertexInput)
@@ -70,6 +87,7 @@ TEST_F(CanonicalLibrary, PreRasterization)
     expect_ignored(g_.info.pMultisampleState);
     expect_ignored(g_.info.pColorBlendState);
     expect_ignored(g_.rendering.pColorAttachmentFormats);
+    expect_no_depth_stencil_formats();
 }
 
 TEST_F(CanonicalLibrary, FragmentShader)
@@ -80,12 +98,15 @@ TEST_F(CanonicalLibrary, FragmentShader)
     expect_ignored(g_.info.pRasterizationState);
     expect_ignored(g_.info.pColorBlendState);
     expect_ignored(g_.rendering.pColorAttachmentFormats);
+    expect_no_depth_stencil_formats();
 }
 
 TEST_F(CanonicalLibrary, FragmentOutput)
 {
     subset_.flags = VK_GRAPHICS_PIPELINE_LIBRARY_FRAGMENT_OUTPUT_INTERFACE_BIT_EXT;
     expect_live(g_.format);
+    expect_live(g_.rendering.depthAttachmentFormat);
+    expect_live(g_.rendering.stencilAttachmentFormat);
     expect_live(g_.attachment.colorWriteMask);
     expect_ignored(g_.info.pStages);
     expect_ignored(g_.info.pRasterizationState);
