@@ -101,6 +101,26 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size,
     return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
 }
 
+/* Whether the driver takes nothing of the data that it gives: ANV of Mesa 22.3 counts no entries in
+ * it. Asked once, if no more is there than was loaded, with data that the driver has survived; never
+ * on a thread of the program, nor where a second cache of ours is not allowed. */
+static bool cache_writer_is_futile(struct cache_writer *writer, const uint8_t *data, size_t size,
+                                   const struct cache_look *look)
+{
+    if (size > writer->loaded_size || look->is_here || writer->policy->single_cache) {
+        return false;
+    }
+    writer->loaded_size = 0;
+    VkPipelineCache cache = driver_cache_create(writer->caches, data, size);
+    size_t taken = size;
+    if (cache != VK_NULL_HANDLE) {
+        driver_cache_query_size(writer->caches, cache, &taken);
+    }
+    driver_cache_destroy(writer->caches, cache);
+    writer->is_futile = taken < size / 2;
+    return writer->is_futile;
+}
+
 /* One look, under the lock: the device cache's data as it is or, with what was collected, both
  * merged; what is new becomes the snapshot. */
 static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCache device_cache,
@@ -113,6 +133,9 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     enum status reason;
     uint8_t *data = NULL;
     size_t size = 0;
+    if (writer->is_futile) {
+        return STATUS_ineffective;
+    }
     if (collected != VK_NULL_HANDLE) {
         if (!driver_cache_may_copy(writer->seen_size)) {
             return STATUS_out_of_memory;
@@ -147,6 +170,10 @@ static enum status cache_writer_look(struct cache_writer *writer, VkPipelineCach
     if (cache_writer_is_decided(writer, size, look, &reason)) {
         large_free(data);
         return reason;
+    }
+    if (cache_writer_is_futile(writer, data, size, look)) {
+        large_free(data);
+        return STATUS_ineffective;
     }
     writer->is_outgrown = false;
     look->has_taken = true;

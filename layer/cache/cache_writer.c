@@ -61,7 +61,7 @@ bool cache_writer_set_loaded(struct cache_writer *writer, const struct store_blo
     if (timed_lock(&writer->lock, CACHE_STEP_WAIT_NS)) { /* else one save too many, or later */
         has_others = store_has_others(writer->store);
         writer->seen = blob->digest;
-        writer->seen_size = blob->size;
+        writer->seen_size = writer->loaded_size = blob->size;
         pthread_mutex_unlock(&writer->lock);
     }
     cache_schedule_set_loaded(&writer->schedule, blob->size);

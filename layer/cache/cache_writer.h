@@ -117,8 +117,10 @@ struct cache_writer {
     uint8_t *snapshot;    /* not on disk; NULL: none */
     struct digest seen;   /* of the data last read or loaded */
     size_t seen_size;     /* 0: none */
+    size_t loaded_size;   /* until it is known whether the driver has taken it; 0: it is */
     uint64_t seen_missed; /* `missed` at the last look */
     bool is_outgrown;     /* the caches are larger than max_blob */
+    bool is_futile;       /* the driver takes nothing of the data that it gives */
     bool is_refused;      /* the driver refused the loaded data; set before the data is forgotten */
     struct {              /* a commit under way */
         struct store_foreign foreign;
@@ -209,8 +211,8 @@ void cache_writer_bid_farewell(struct cache_writer *writer);
 
 /* Looks (cache_look.c), called by the cache writer alone. They take the lock. Results:
  * `ineffective`, if the driver returns only a header after several ordinary compiles, or at the end
- * after one; `driver_refused`, `out_of_memory`: tried again; `too_slow`: the driver is known to
- * take longer than it may. */
+ * after one, or takes nothing of its own data; `driver_refused`, `out_of_memory`: tried again;
+ * `too_slow`: the driver is known to take longer than it may. */
 
 /* Whether our threads may call the driver. */
 bool cache_writer_worker_may_look(const struct cache_writer *writer);

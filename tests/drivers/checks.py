@@ -63,6 +63,14 @@ def cold(place):
     expect_whole(place, run)
 
 
+def not_taken(place):
+    """Of a driver that takes nothing of its own data, what was written once is not written again."""
+    place.client()
+    for _ in range(2):
+        cache = place.client().last()["cache"]
+        expect(cache["state"] == "ineffective" and cache["saved_bytes"] == 0, f"written: {cache}")
+
+
 def warm(place):
     place.client()
     for _ in range(3):
@@ -329,5 +337,6 @@ def validation(place):
 
 CHECKS = (cold, warm, killed, returned, own_caches, allocator, sharing, recipes, foreign, prewarm, older,
           identity, enabled, key, settings, validation)
-# Those that a driver without a cache has anything to show in.
+# Those that a driver without a cache has anything to show in, and one that takes nothing of its data.
 OF_ALL = (cold, own_caches, sharing, recipes, validation)
+OF_NOT_TAKEN = (not_taken, own_caches, sharing, validation)

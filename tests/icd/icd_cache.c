@@ -208,7 +208,7 @@ VkResult icd_CreatePipelineCache(VkDevice vk_device, const VkPipelineCacheCreate
         device->settings->serialize ||
         (info->flags & VK_PIPELINE_CACHE_CREATE_EXTERNALLY_SYNCHRONIZED_BIT) != 0;
     pthread_mutex_init(&cache->mutex, NULL);
-    if (info->initialDataSize != 0) {
+    if (info->initialDataSize != 0 && device->settings->cache_create != ICD_CREATE_IGNORE_DATA) {
         cache->loaded = icd_device_allocate(device, info->initialDataSize);
         load(cache, info);
     }

@@ -54,7 +54,8 @@
  *     WPTEST_ICD_FAIL_ELEMENT=K=RESULT     element K of each batch of pipelines fails so
  *     WPTEST_ICD_CACHE_CREATE      fail_data: out of memory when there is initial data;
  *                                  fail: always; abort_data: abort() when there is initial data;
- *                                  abort_second: the second time that there is
+ *                                  abort_second: the second time that there is;
+ *                                  ignore_data: nothing is taken of it (ANV of Mesa 22.3)
  *     WPTEST_ICD_CRASH=0xCONTENT   compiling the pipeline of this "content" in the record ends the
  *                                  process; WPTEST_ICD_HANG=0xCONTENT: never ends
  *     WPTEST_ICD_CRASH_ENTRY=NAME  so does each pipeline with a stage whose entry point has this
