@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# The options for code that need not be fast, and for code that must be. The layer must stay below a size (the test
-# package.library), and with -Os alone its size differs by 4 KiB between releases of gcc.
+# The options for code that need not be fast, and for code that must be. The layer must stay below a
+# size (the test package.library), and with -Os alone its size differs by 4 KiB between releases of
+# gcc.
 set(warmpipe_small -Os)
 if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
   # Without moving invariants out of loops, fewer registers must be saved: 500 bytes less with gcc
