@@ -13,6 +13,8 @@
 #include "play.h"
 
 #define MAX_STAGES 16
+/* VkPipelineCreateFlags2CreateInfo, which older headers lack. */
+#define STYPE_PIPELINE_CREATE_FLAGS_2 1000470005
 
 /* What is added to the chain of one create-info. */
 struct asked {
@@ -21,6 +23,7 @@ struct asked {
     VkPipelineCreationFeedback stages[MAX_STAGES];
 };
 
+static const VkPipelineCreationFeedback no_answer;
 static PFN_vkCreateComputePipelines pipelines_next_compute;
 static PFN_vkCreateGraphicsPipelines pipelines_next_graphics;
 static int pipelines_file = -1;
@@ -60,6 +63,15 @@ static const VkPipelineCreationFeedback *pipelines_ask(const void **chain, uint3
     };
     *chain = &ours->info;
     return &ours->pipeline;
+}
+
+/* Whether there is something to compile: drivers report parts and links without a shader as misses,
+ * too (ANV and NVK of Mesa 26.2). */
+static bool pipelines_may_compile(const VkGraphicsPipelineCreateInfo *info)
+{
+    return info->stageCount > 0 ||
+           (info->flags & VK_PIPELINE_CREATE_LINK_TIME_OPTIMIZATION_BIT_EXT) ||
+           play_find_struct(info->pNext, STYPE_PIPELINE_CREATE_FLAGS_2);
 }
 
 /* The layer's threads are named after it. */
@@ -127,7 +139,9 @@ static VkResult VKAPI_CALL pipelines_create_graphics(VkDevice device, VkPipeline
     const VkPipelineCreationFeedback **feedback = pipelines_allocate(count, sizeof(*feedback));
     for (uint32_t i = 0; i < count; i++) {
         copies[i] = infos[i];
-        feedback[i] = pipelines_ask(&copies[i].pNext, copies[i].stageCount, &asked[i]);
+        const VkPipelineCreationFeedback *answer =
+            pipelines_ask(&copies[i].pNext, copies[i].stageCount, &asked[i]);
+        feedback[i] = pipelines_may_compile(&infos[i]) ? answer : &no_answer;
     }
     VkResult result = pipelines_next_graphics(device, cache, count, copies, allocator, pipelines);
     pipelines_tell(count, feedback);

@@ -22,38 +22,40 @@ class Driver:
     caches: bool = False
 
 
-def environment_of(device):
+def environment_of(device, build):
     """The variables of a device, or None and why it is not there."""
     script = os.path.join(ROOT, "tests/drivers/environment")
-    result = subprocess.run([script, device], capture_output=True, text=True, check=False)
+    result = subprocess.run([script, "--build", build, device], capture_output=True, text=True,
+                            check=False)
     if result.returncode != 0:
         return None, result.stderr.strip()
     variables = dict(line.split("=", 1) for line in result.stdout.splitlines())
     return variables | {"MESA_SHADER_CACHE_DISABLE": "true"}, ""
 
 
-def drawing(name):
-    return Driver(name, *environment_of(name), draws=True)
+def drawing(name, build):
+    return Driver(name, *environment_of(name, build), draws=True)
 
 
-def played(build):
-    """RADV's compiler and cache, the rest played: see tests/clients/play."""
+def played(device, build):
+    """A device's compiler and cache, the rest played: see tests/clients/play."""
     manifest = os.path.join(build, "tests/clients/play/warmpipe_play_icd.json")
-    variables, why_not = environment_of("radv-navi10")
+    variables, why_not = environment_of(device, build)
     if variables:
-        radv = variables["VK_DRIVER_FILES"]
-        with open(radv, encoding="utf-8") as file:
+        compiler = variables["VK_DRIVER_FILES"]
+        with open(compiler, encoding="utf-8") as file:
             library = json.load(file)["ICD"]["library_path"]
         if "/" in library:  # from the manifest's folder, unless absolute
-            library = os.path.join(os.path.dirname(radv), library)
+            library = os.path.join(os.path.dirname(compiler), library)
         variables |= {"VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest,
                       "PLAY_DRIVER": library}
     return Driver("played", variables, why_not, caches=True)
 
 
 @functools.cache
-def all_drivers(build):
-    drivers = [drawing("lavapipe"), drawing("swiftshader"), played(build)]
+def all_drivers(device, build):
+    """`device`: whose compiler the driver `played` has, as tests/drivers/environment names it."""
+    drivers = [drawing("lavapipe", build), drawing("swiftshader", build), played(device, build)]
     return {driver.name: driver for driver in drivers}
 
 
