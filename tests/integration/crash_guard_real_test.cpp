@@ -18,13 +18,15 @@ unsigned times(const char *variable, unsigned usual)
 
 class RealCrashGuardTest : public RealDriversTest {};
 
-// RADV dies of some damage, late or at once, and lives with other.
+// RADV dies of some damage, late or at once, and lives with other. WARMPIPE_CRASH_DEVICE: another
+// device, as tests/drivers/environment names it.
 TEST_F(RealCrashGuardTest, DamagedBlobsCostTwoStartsAtMost)
 {
 #ifdef WARMPIPE_SANITIZED
     GTEST_SKIP() << "a sanitizer makes long calls of the driver's short ones";
 #endif
-    use_radv();
+    const char *device = std::getenv("WARMPIPE_CRASH_DEVICE");
+    use_devices(device ? device : "radv-navi10");
     environment["WARMPIPE_APP"] = "program";
     client();
     const auto file = cache_file();
