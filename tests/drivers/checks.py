@@ -274,7 +274,10 @@ def key(place):
 # Of Mesa 26: each gives RADV another key, and the same identity.
 VARIABLE = {"RADV_PERFTEST": "cswave32"}
 OPTION = """<driconf><device><application name="client" executable="pipelines">
-<option name="radv_split_fma" value="true"/></application></device></driconf>"""
+<option name="{}" value="true"/></application></device></driconf>"""
+# By driver. ANV's is in the keys of its pipelines, though not in the device's.
+SETTINGS = {"radv": ((VARIABLE, ""), ({}, OPTION.format("radv_split_fma"))),
+            "anv": (({}, OPTION.format("anv_sample_mask_out_opengl_behaviour")),)}
 
 
 def key_of_client(place, **variables):
@@ -293,15 +296,16 @@ def key_of_client(place, **variables):
 def settings(place):
     """Settings of the driver that Vulkan does not know, of a program's that has not enabled what tells
     its key: a replay has them, whatever it is started with."""
-    if not place.device.name.startswith("radv"):
+    driver = place.device.name.split("-")[0]
+    if driver not in SETTINGS:
         raise Skip("no setting is known that changes the key and not the identity")
     plain, names = key_of_client(place)
     tried = 0
-    for variables, options in ((VARIABLE, ""), ({}, OPTION)):
+    for variables, options in SETTINGS[driver]:
         with open(place.path("home", ".drirc"), "w", encoding="utf-8") as file:
             file.write(options or "<driconf></driconf>")
         other, other_names = key_of_client(place, **variables)
-        if other == plain or other_names != names:
+        if driver == "radv" and other == plain or other_names != names:
             continue  # not of this device, or no secret
         tried += 1
         place.remove_caches()
