@@ -41,7 +41,7 @@ class Seed:
             self.perfect = self.run("--cache", self.own, WARMPIPE_DISABLE="1")
             sizes.append(os.path.getsize(self.own))
         # With Mesa 26.1, what is linked of libraries that come from a cache becomes other code, once.
-        # hasvk gives a few pipelines another key each time.
+        # hasvk gives those with an immutable sampler of a YCbCr conversion another key each time.
         self.grows, self.grows_on = sizes[1] > sizes[0], sizes[2] > sizes[1]
         self.misses = sum(row[-1] == "miss" for row in self.rows(self.perfect).values())
         if self.grows_on: # where two threads create one, it has two keys
