@@ -214,8 +214,8 @@ bool recipe_segment_has(const struct recipe_segment *segment, unsigned kind, str
                                 kind, digest);
 }
 
-/* Records of one digest that are tried: several processes that went on with one segment may each have
- * put it there. A hostile file may have millions, all damaged. */
+/* Records of one digest that are tried: several processes that went on with one segment may each
+ * have put it there. A hostile file may have millions, all damaged. */
 #define MAX_TRIED 64
 
 bool recipe_segment_find(const struct recipe_segment *segment, unsigned kind, struct digest digest,
