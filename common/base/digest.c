@@ -94,17 +94,21 @@ static const struct digest *digest_set_pointed(uint64_t value)
     return (const struct digest *)(uintptr_t)value;
 }
 
-/* The slot from which on a value is looked for. */
+/* The slot from which on a value is looked for. Multiplied once, values of equal distance could
+ * still meet. */
 static size_t digest_set_home(const struct digest_set *set, uint64_t value)
 {
-    return (size_t)(value * set->factor >> 32) & set->mask;
+    value *= set->factor;
+    value = (value ^ value >> 32) * set->factor;
+    return (size_t)(value >> 32) & set->mask;
 }
 
 static void digest_set_use(struct digest_set *set, uint64_t *slots, size_t mask)
 {
     set->slots = slots;
     set->mask = mask;
-    set->factor = (uintptr_t)slots * UINT64_C(0x9E3779B97F4A7C15) | 1;
+    const uint64_t place = (uintptr_t)slots * UINT64_C(0x9E3779B97F4A7C15);
+    set->factor = (place ^ place >> 32) | 1; /* the low bits of a place are often all 0 */
 }
 
 /* The slot that holds the value, or the free one where it would stand. The library is smaller
