@@ -117,7 +117,7 @@ struct cache_writer {
     uint8_t *snapshot;    /* not on disk; NULL: none */
     struct digest seen;   /* of the data last read or loaded */
     size_t seen_size;     /* 0: none */
-    size_t loaded_size;   /* until it is known whether the driver has taken it; 0: it is */
+    size_t loaded_size;   /* until the driver was asked whether it takes its data; 0: nothing */
     uint64_t seen_missed; /* `missed` at the last look */
     bool is_outgrown;     /* the caches are larger than max_blob */
     bool is_futile;       /* the driver takes nothing of the data that it gives */
