@@ -97,6 +97,16 @@ const struct policy_rule policy_table[] = {
         .actions = POLICY_NO_PIPELINE_KEY,
     },
     {
+        /* The key is hashed from memory that nothing wrote. */
+        .id = "intel-pipeline-key",
+        .source = "tests/drivers: Mesa 26.1.6",
+        .vendor_id = VENDOR_INTEL,
+        .driver_id = VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA,
+        .version_from = VK_MAKE_API_VERSION(0, 26, 1, 0),
+        .version_below = VK_MAKE_API_VERSION(0, 26, 2, 0),
+        .actions = POLICY_NO_PIPELINE_KEY,
+    },
+    {
         /* Concurrent creation corrupts the cache; releases 22.5.1 to late 2022. Their driverVersion
          * is 2.0.x and rarely reported (22.5.1: 2.0.226, yuzu-emu/yuzu#8518), so the range is wider
          * at both ends. */

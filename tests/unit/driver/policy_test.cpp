@@ -126,6 +126,18 @@ TEST(PolicyTable, NvidiasDriverIsNotAskedForItsPipelineKey)
     EXPECT_TRUE(decide(amd(230)).pipeline_key);
 }
 
+TEST(PolicyTable, TheKeyOfIntelsDriverIsAskedForWhereItIsMadeOfWhatWasWritten)
+{
+    const auto asked_for = [](uint32_t driver, uint32_t minor) {
+        return decide(identity_of(0x8086, driver, VK_MAKE_API_VERSION(0, 26, minor, 6)))
+            .pipeline_key;
+    };
+    EXPECT_FALSE(asked_for(VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, 1));
+    EXPECT_TRUE(asked_for(VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, 0));
+    EXPECT_TRUE(asked_for(VK_DRIVER_ID_INTEL_OPEN_SOURCE_MESA, 2));
+    EXPECT_TRUE(asked_for(VK_DRIVER_ID_MESA_LLVMPIPE, 1));
+}
+
 TEST(PolicyTable, SnapshotsAtExitAreForDriversThatWereTried)
 {
     const struct {
