@@ -161,7 +161,7 @@ static VkPipelineCache cache_collection_copy_of(struct cache_collection *collect
     uint8_t *data = NULL;
     size_t size = 0;
     if (driver_cache_read(collection->driver, source, &data, &size) &&
-        size > DRIVER_CACHE_HEADER_SIZE) {
+        size > DRIVER_CACHE_EMPTY_SIZE) {
         copy = driver_cache_create(collection->driver, data, size);
     }
     large_free(data);

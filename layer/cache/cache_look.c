@@ -94,11 +94,11 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size,
     *ret_reason = STATUS_ok;
     if (size > writer->max_blob) {
         cache_writer_note_outgrown(writer, size);
-    } else if (size <= DRIVER_CACHE_HEADER_SIZE && (look->is_here || !look->is_partial) &&
+    } else if (size <= DRIVER_CACHE_EMPTY_SIZE && (look->is_here || !look->is_partial) &&
                cache_schedule_note_empty(&writer->schedule, look->at_end)) {
         *ret_reason = STATUS_ineffective;
     }
-    return size > writer->max_blob || size <= DRIVER_CACHE_HEADER_SIZE;
+    return size > writer->max_blob || size <= DRIVER_CACHE_EMPTY_SIZE;
 }
 
 /* Whether the driver takes nothing of the data that it gives: ANV of Mesa 22.3 counts no entries in

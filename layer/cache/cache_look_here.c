@@ -107,7 +107,7 @@ static bool cache_writer_may_look_here(const struct cache_writer *writer)
 static bool cache_writer_hand(struct cache_writer *writer, uint8_t *data, size_t size,
                               const struct cache_schedule_mark *mark)
 {
-    const bool may_save = data && size <= writer->max_blob && size > DRIVER_CACHE_HEADER_SIZE;
+    const bool may_save = data && size <= writer->max_blob && size > DRIVER_CACHE_EMPTY_SIZE;
     struct cache_handed *handed = may_save ? calloc(1, sizeof *handed) : NULL;
     if (!handed) {
         large_free(data);

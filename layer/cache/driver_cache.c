@@ -188,7 +188,7 @@ static bool driver_cache_is_empty(const struct driver_caches *caches, VkPipeline
 {
     size_t size = 0;
     return cache == VK_NULL_HANDLE ||
-           (driver_cache_query_size(caches, cache, &size) && size <= DRIVER_CACHE_HEADER_SIZE);
+           (driver_cache_query_size(caches, cache, &size) && size <= DRIVER_CACHE_EMPTY_SIZE);
 }
 
 bool driver_cache_read_both(const struct driver_caches *caches, VkPipelineCache first,

@@ -173,7 +173,7 @@ static void prewarm_look_at_cache(struct prewarm *prewarm)
     }
     const bool told = driver_cache_query_size(caches, prewarm->cache, &size);
     prewarm_leave_driver(prewarm);
-    if (told && size <= DRIVER_CACHE_HEADER_SIZE) {
+    if (told && size <= DRIVER_CACHE_EMPTY_SIZE) {
         log_info("prewarm ends: the driver's cache holds nothing");
         prewarm_stop(prewarm);
     }

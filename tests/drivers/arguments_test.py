@@ -26,11 +26,11 @@ def names_of(plan):
 class ArgumentsTest(unittest.TestCase):
     def test_run(self):
         run = load("run")
-        build, only, plan = run.parse_arguments(["--build", "/b", "--check", "warm", "sid", "nvk-170"])
+        build, _, only, plan = run.parse_arguments(["--build", "/b", "--check", "warm", "sid", "nvk-170"])
         self.assertEqual((build, only, names_of(plan)), ("/b", "warm", [("sid", ["nvk-170"])]))
-        _, only, plan = run.parse_arguments([])
+        _, _, only, plan = run.parse_arguments([])
         self.assertEqual((only, [suite for suite, _ in plan]), (None, list(run.SUITES)))
-        _, _, plan = run.parse_arguments(["--quick", "bookworm-backports"])
+        _, _, _, plan = run.parse_arguments(["--quick", "bookworm-backports"])
         self.assertEqual(names_of(plan), [("bookworm-backports", ["radv-navi31", "anv-9a49"])])
 
     def test_bench(self):

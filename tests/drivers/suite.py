@@ -3,6 +3,7 @@
 
 import filecmp
 import functools
+import glob
 import json
 import os
 import re
@@ -91,6 +92,13 @@ def run_script(name, *arguments):
                           check=False, stdin=subprocess.DEVNULL)
 
 
+def architecture_of(program):
+    """As Debian calls it, by the field e_machine of the file's header."""
+    with open(program, "rb") as file:
+        machine = int.from_bytes(file.read(20)[18:], "little")
+    return {3: "i386", 62: "amd64", 183: "arm64"}[machine]
+
+
 class Device:
     """A row of the table in `run`: its name in tests/drivers/environment, whether its driver keeps
     anything in a cache, and another device whose recipes and files it is given."""
@@ -102,14 +110,17 @@ class Device:
 
 
 class Suite:
-    """`here`, this machine's own drivers, or a Debian suite unpacked into `folder`."""
+    """`here`, this machine's own drivers, or a Debian suite unpacked into `folder`. What is tried was
+    built on this machine, or in the root `built_in`, for an architecture that this machine runs as well."""
 
-    def __init__(self, name, folder, build, devices):
+    def __init__(self, name, folder, build, devices, built_in=None):
         self.name = name
         self.devices = devices
         self.build = build
+        self.built_in = built_in
         self.folder = folder
-        self.root = None if name == "here" else os.path.join(folder, name)
+        self.architecture = [architecture_of(self.tool())] if built_in else []
+        self.root = None if name == "here" else os.path.join(folder, "-".join([name, *self.architecture]))
         self.versions = "here: this machine's drivers"
         self.libraries = None
         if self.root:
@@ -118,21 +129,26 @@ class Suite:
             self.try_build()
 
     def unpack(self):
-        fetched = run_script("fetch", self.name, self.root)
+        fetched = run_script("fetch", self.name, self.root, *self.architecture)
         if fetched.returncode != 0:
             raise Skip(fetched.stderr.strip().splitlines()[-1])
         self.versions = fetched.stdout.strip()
 
     def take_libraries(self):
-        """What the build was linked with and the root has not: copies of this machine's."""
-        linked = subprocess.run(["ldd", self.tool(), self.client()], capture_output=True, text=True,
-                                check=True)
+        """What the build was linked with and the root has not: copies from where it was built."""
+        inside = [os.path.join(HERE, "inside"), self.built_in, self.build] if self.built_in else []
+        linked = [subprocess.run([*inside, "env", "LD_TRACE_LOADED_OBJECTS=1", program],
+                                 capture_output=True, text=True, check=False)
+                  for program in (self.tool(), self.client())]
+        if any(listed.returncode != 0 for listed in linked):
+            raise Skip("what is built does not run here: " + linked[0].stderr.strip())
         folder = os.path.join(self.build, "drivers-libraries", self.name)
         os.makedirs(folder, exist_ok=True)
-        for name, path in re.findall(r"(\S+) => (/\S+)", linked.stdout):
-            places = [f"/usr/lib/{os.uname().machine}-linux-gnu", "/usr/lib", "/usr/lib64"]
-            if not any(os.path.exists(f"{self.root}{place}/{name}") for place in places):
-                lend(path, os.path.join(folder, name))
+        for name, path in re.findall(r"(\S+) => (/\S+)", "".join(listed.stdout for listed in linked)):
+            places = [*glob.glob(f"{self.root}/usr/lib/*-linux-gnu"), f"{self.root}/usr/lib",
+                      f"{self.root}/usr/lib64"]
+            if not any(os.path.exists(f"{place}/{name}") for place in places):
+                lend((self.built_in or "") + path, os.path.join(folder, name))
         self.libraries = folder
 
     def try_build(self):

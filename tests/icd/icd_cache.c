@@ -265,10 +265,13 @@ static bool write_wrongly(const struct icd_device *device, size_t *size, uint8_t
     case ICD_DATA_FOREIGN:
         whole = ICD_BLOB_HEADER_SIZE;
         break;
+    case ICD_DATA_COUNTED:
+        whole = ICD_BLOB_HEADER_SIZE + sizeof(uint32_t);
+        break;
     default:
         return false;
     }
-    uint8_t header[ICD_BLOB_HEADER_SIZE];
+    uint8_t header[ICD_BLOB_HEADER_SIZE + sizeof(uint32_t)] = {0};
     icd_blob_write_header(device, header);
     header[12] ^= device->settings->data == ICD_DATA_FOREIGN; /* the device's id */
     *ret_result = data == NULL || *size >= whole ? VK_SUCCESS : VK_INCOMPLETE;

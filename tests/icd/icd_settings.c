@@ -112,9 +112,9 @@ void icd_settings_read(struct icd_settings *settings)
 {
     static const char *const create_faults[] = {"",           "fail_data",    "fail",
                                                 "abort_data", "abort_second", "ignore_data"};
-    static const char *const data_faults[] = {"",        "incomplete", "growing",
-                                              "header",  "zero",       "short",
-                                              "foreign", "stale_size", "overreport"};
+    static const char *const data_faults[] = {"",           "incomplete", "growing", "header",
+                                              "zero",       "short",      "foreign", "stale_size",
+                                              "overreport", "counted"};
 
     static const char *const feedbacks[] = {"", "hit", "miss"};
 
@@ -168,7 +168,7 @@ void icd_settings_read(struct icd_settings *settings)
     read_fail_element(settings);
     settings->cache_create =
         (enum icd_create_fault)read_word("WPTEST_ICD_CACHE_CREATE", create_faults, 6);
-    settings->data = (enum icd_data_fault)read_word("WPTEST_ICD_DATA", data_faults, 9);
+    settings->data = (enum icd_data_fault)read_word("WPTEST_ICD_DATA", data_faults, 10);
     settings->data_us = read_number("WPTEST_ICD_DATA_US", 0);
     settings->crash_content = read_number("WPTEST_ICD_CRASH", 0);
     settings->killed_content = read_number("WPTEST_ICD_KILLED_AT", 0);

@@ -20,7 +20,8 @@ enum icd_data_fault {
     ICD_DATA_SHORT,
     ICD_DATA_FOREIGN,
     ICD_DATA_STALE_SIZE,
-    ICD_DATA_OVERREPORT
+    ICD_DATA_OVERREPORT,
+    ICD_DATA_COUNTED
 };
 
 enum icd_create_fault {

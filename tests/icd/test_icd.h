@@ -75,6 +75,7 @@
  *                                    foreign     a header of another device
  *                                    stale_size  *pDataSize stays as the caller set it
  *                                    overreport  the size query tells more than is then written
+ *                                    counted     the header, and a count of no entries
  *     WPTEST_ICD_DATA_US=0         busy time of each vkGetPipelineCacheData, with the cache locked
  *     WPTEST_ICD_MAX_SAMPLERS=N    maxSamplerAllocationCount; one sampler more is a violation, and
  *                                  VK_ERROR_TOO_MANY_OBJECTS

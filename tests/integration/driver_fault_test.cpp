@@ -80,6 +80,7 @@ const Fault faults[] = {
      4,
      "loaded"},
     {"data_is_a_header", {{"WPTEST_ICD_DATA", "header"}}, 0, "ineffective"},
+    {"data_is_a_header_and_no_entries", {{"WPTEST_ICD_DATA", "counted"}}, 0, "ineffective"},
     {"data_is_nothing", {{"WPTEST_ICD_DATA", "zero"}}, 0, "ineffective"},
     {"data_is_too_short", {{"WPTEST_ICD_DATA", "short"}}, 0, "ineffective"},
     {"data_of_another_device", {{"WPTEST_ICD_DATA", "foreign"}}, 0, nullptr},

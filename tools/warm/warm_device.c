@@ -232,8 +232,8 @@ void warm_vulkan_close(struct warm_vulkan *vulkan)
     *vulkan = (struct warm_vulkan){0};
 }
 
-/* Cache data of at most this size is nothing but its header. */
-#define WARM_CACHE_HEADER 32
+/* Cache data of at most this size is its header and, of some drivers of Mesa, a count of zero. */
+#define WARM_CACHE_EMPTY 36
 
 /* How often data that grows meanwhile is read, and the least room that it is given to grow. */
 #define WARM_CACHE_READS 8
@@ -378,7 +378,7 @@ bool warm_cache_is_empty(struct warm_cache *cache)
     if (cache->alone) {
         pthread_mutex_unlock(cache->alone);
     }
-    return result == VK_SUCCESS && size <= WARM_CACHE_HEADER;
+    return result == VK_SUCCESS && size <= WARM_CACHE_EMPTY;
 }
 
 enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
@@ -392,7 +392,7 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
     enum status reason = STATUS_ok;
     if (!data) {
         reason = STATUS_driver_refused;
-    } else if (size <= WARM_CACHE_HEADER) {
+    } else if (size <= WARM_CACHE_EMPTY) {
         reason = STATUS_ineffective;
     } else if (!digest_equal(digest, cache->saved)) {
         reason = warm_cache_commit(cache, data, size, false);
