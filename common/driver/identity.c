@@ -259,11 +259,12 @@ struct digest pipeline_key_device(struct digest identity, struct digest meaning)
 /* Of each driver of Mesa and its compiler: what they read in a release build, less what names a
  * file or a device, or only prints. */
 static const char settings_names[][36] = {
-    "RADV_DEBUG",       "RADV_EXPERIMENTAL", "RADV_PERFTEST",  "ACO_DEBUG",
-    "NVK_DEBUG",        "NVK_EXPERIMENTAL",  "NAK_DEBUG",      "TU_DEBUG",
-    "IR3_SHADER_DEBUG", "FD_DEV_FEATURES",   "AGX_MESA_DEBUG", "ASAHI_MESA_DEBUG",
-    "HK_PERFTEST",      "INTEL_DEBUG",       "ANV_DEBUG",      "NIR_DEBUG",
-    "GALLIVM_PERF",     SETTINGS_PROGRAM,
+    "RADV_DEBUG",       "RADV_EXPERIMENTAL", "RADV_PERFTEST",      "ACO_DEBUG",
+    "NVK_DEBUG",        "NVK_EXPERIMENTAL",  "NAK_DEBUG",          "TU_DEBUG",
+    "IR3_SHADER_DEBUG", "FD_DEV_FEATURES",   "AGX_MESA_DEBUG",     "ASAHI_MESA_DEBUG",
+    "HK_PERFTEST",      "INTEL_DEBUG",       "ANV_DEBUG",          "NIR_DEBUG",
+    "V3D_DEBUG",        "PANVK_DEBUG",       "BIFROST_MESA_DEBUG", "GALLIVM_PERF",
+    SETTINGS_PROGRAM,
 };
 #define SETTINGS_COUNT (sizeof settings_names / sizeof settings_names[0])
 
