@@ -139,7 +139,7 @@ void recipe_graph_undo(struct recipe_graph *graph, size_t kept);
 struct recipe_sources_limits {
     size_t segments; /* each takes a descriptor; as many of those that stay take one too */
     uint64_t bytes;
-    bool keeps_empty; /* nothing is removed */
+    bool keeps_empty; /* nothing is removed, nor sealed */
 };
 
 struct recipe_source {
@@ -162,7 +162,8 @@ struct recipe_sources {
 };
 
 /* Opens all segments that can be read, and locks those of dead processes, so that nobody resumes
- * them. Unless limits say otherwise, removes empty ones, whose process died before it wrote.
+ * them. Unless limits say otherwise, removes empty ones, whose process died before it wrote, and
+ * seals large ones that have no index (recipe_segment_seal_left): then under the folder's lock.
  * folder_fd stays open until recipe_sources_close. STATUS_ok, out_of_memory, io_error. Freed with
  * recipe_sources_close in any case. Belongs to one thread. */
 enum status recipe_sources_open(int folder_fd, const struct recipe_sources_limits *limits,

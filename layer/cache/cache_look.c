@@ -102,14 +102,14 @@ static bool cache_writer_is_decided(struct cache_writer *writer, size_t size,
 }
 
 /* Whether the driver takes nothing of the data that it gives: ANV of Mesa 22.3 counts no entries in
- * it. Asked once, if no more is there than was loaded, of a driver that has survived its data. Not
- * on a thread that goes on creating, nor of what is large, since the end of a device waits for it,
- * nor where a second cache of ours is not allowed. */
+ * it. Asked once, if it has compiled and no more is there than was loaded, of a driver that has
+ * survived its data. Not on a thread that goes on creating, nor of what is large, since the end of
+ * a device waits for it, nor where a second cache of ours is not allowed. */
 static bool cache_writer_is_futile(struct cache_writer *writer, const uint8_t *data, size_t size,
                                    const struct cache_look *look)
 {
     if (size > writer->loaded_size || size >= DRIVER_CACHE_LARGE_SIZE || look->is_here ||
-        writer->policy->single_cache) {
+        !(writer->fresh.has_missed || writer->fresh.has_hinted) || writer->policy->single_cache) {
         return false;
     }
     writer->loaded_size = 0;

@@ -141,4 +141,46 @@ TEST_F(Warm, CodeOfOthersIsValidated)
     EXPECT_EQ(cache["state"], "nothing");
 }
 
+#ifndef WARMPIPE_SANITIZED
+
+// Memory that runs out in a validation is no crash of the driver, and one process alone writes the
+// document.
+TEST_F(Warm, CodeOfOthersThatMemoryLacksForIsNotBlamed)
+{
+    SamplePipeline large = Samples::pipeline(3);
+    const uint32_t extension[] = {2u << 16 | 4, 0}; // OpSourceExtension ""
+    std::string all;
+    for (int i = 0; i < 100000; i++) {
+        all.append(reinterpret_cast<const char *>(extension), sizeof extension);
+    }
+    large.code.insert(4 * 21, all); // behind the execution mode
+    Samples::encode_again(large);
+    Batch batch;
+    put_pipeline(batch, large);
+    Writer writer(root);
+    EXPECT_EQ(writer.append(batch), STATUS_ok);
+    writer.close();
+    size_t lacking = 0;
+    for (int kib = 65536; kib > 8192; kib -= kib / 8) {
+        const ToolResult result = run_program(
+            {"/bin/bash", "-c",
+             "ulimit -v " + std::to_string(kib) +
+                 "; exec \"$tool\" warm --json --jobs 1 --app guest " + root + "/app/recipes"},
+            environment({{"tool", WARMPIPE_TOOL}}));
+        const json document = json::parse(result.out, nullptr, false);
+        if (!document.is_object() && !contains(result.err, ": out of memory\n")) {
+            break; // too little for any program
+        }
+        ASSERT_TRUE(document.is_object()) << kib << ": " << result.out << result.err;
+        for (const json &cache : document.value("caches", json::array())) {
+            EXPECT_EQ(cache["crashed"], 0) << kib << ": " << result.err;
+            lacking += cache["no_memory"] == 1;
+        }
+        std::filesystem::remove_all(root + "/guest");
+    }
+    EXPECT_GT(lacking, 0u);
+}
+
+#endif
+
 } // namespace

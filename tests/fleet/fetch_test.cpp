@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of one pull come side by side.
 #ifdef WARMPIPE_HAVE_CURL
+#include <chrono>
 #include <condition_variable>
 
+#include "contents.h"
 #include "fleet.h"
 #include "scripted_servers.h"
 
 namespace {
 
-// Serves a folder, and answers for an object only once another was asked for as well.
+// Serves a folder, and answers for an object only once another was asked for as well; behind the
+// first so many it waits for that a moment.
 class PairServer {
   public:
-    explicit PairServer(std::string folder) : folder_(std::move(folder))
+    explicit PairServer(std::string folder, int first = 2)
+        : folder_(std::move(folder)), first_(first)
     {
         fd_ = listen_somewhere(&port_);
         acceptor_ = std::thread([this] {
@@ -44,6 +48,13 @@ class PairServer {
         return "http://localhost:" + std::to_string(port_);
     }
 
+    // Those behind the first that were asked for beside another.
+    int paired()
+    {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        return paired_;
+    }
+
   private:
     void serve(int fd)
     {
@@ -56,9 +67,13 @@ class PairServer {
         const std::string path = request.substr(4, request.find(' ', 4) - 4);
         if (contains(path, "/v1/obj/")) {
             std::unique_lock<std::mutex> lock(mutex_);
-            objects_++;
+            const bool is_late = objects_++ >= first_;
+            waiting_++;
             changed_.notify_all();
             changed_.wait(lock, [this] { return objects_ >= 2; });
+            paired_ += is_late && changed_.wait_for(lock, std::chrono::milliseconds(100),
+                                                    [this] { return waiting_ >= 2; });
+            waiting_--;
         }
         const std::string file = folder_ + path;
         const std::string answer = std::filesystem::is_regular_file(file)
@@ -70,7 +85,10 @@ class PairServer {
     std::string folder_;
     int fd_;
     int port_ = 0;
+    const int first_;
     int objects_ = 0;
+    int waiting_ = 0;
+    int paired_ = 0;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::thread> connections_;
@@ -116,6 +134,29 @@ TEST_F(Fetch, PartsAreAskedForAtOnce)
     const json answer = pull(server.url());
     EXPECT_EQ(answer["requests"], 3u) << answer;
     EXPECT_EQ(second.caches().size(), 2u);
+}
+
+// However many there are.
+TEST_F(Fetch, SoAreTheLastOfMany)
+{
+    constexpr int first = 16;
+    constexpr int count = 24;
+    const std::unique_ptr<Place> place = file_place();
+    for (int i = 0; i < count; i++) {
+        Machine machine;
+        const Folder folder(machine, "demo", sample_identity());
+        folder.write(noise(30000, i)); // too much for the head
+        ASSERT_EQ(machine
+                      .tool({"push", "--remote", place->url, "--secret-key", keys.secret, "--dir",
+                             machine.root})
+                      .exit_status,
+                  0);
+    }
+    const Folder wanted(second, "demo", sample_identity());
+    PairServer server(place->data, first);
+    EXPECT_EQ(pull(server.url())["requests"], 1u + count);
+    EXPECT_EQ(second.caches().size(), size_t(count));
+    EXPECT_GT(server.paired(), 0);
 }
 
 #ifdef WARMPIPE_HAVE_HIREDIS

@@ -26,6 +26,7 @@
 /* Begins each message; NULL: nothing does. */
 static const char *output_verb;
 static bool output_wants_json;
+static pid_t output_process; /* that runs the verb */
 
 /* Whether there is a result, and what was said last. Of the thread that runs the verb. */
 static bool output_written;
@@ -394,6 +395,7 @@ void output_begin_messages(const char *verb, bool json)
 {
     output_verb = verb;
     output_wants_json = json;
+    output_process = getpid();
 }
 
 void output_message(const char *format, ...)
@@ -432,6 +434,9 @@ void output_end_without_memory(void)
     const char *verb = output_verb ? output_verb : "";
     progress_hide();
     fprintf(stderr, "warmpipe: %s: out of memory\n", verb);
+    if (getpid() != output_process) {
+        kill(getpid(), SIGKILL);
+    }
     if (output_wants_json && !output_written) {
         printf("{\"error\":\"%s: out of memory\"}\n", verb);
     }

@@ -126,7 +126,8 @@ void output_share_messages(void);
 void output_begin_messages(const char *verb, bool json);
 
 /* For what cannot return that memory is out: ends the process with EXIT_USAGE, after a message and,
- * if no result was written, a document with that error. Allocates nothing. */
+ * if no result was written, a document with that error. A child process, which writes no document,
+ * ends by SIGKILL, as where the system ends it for its memory. Allocates nothing. */
 __attribute__((noreturn)) void output_end_without_memory(void);
 
 /* One line on standard error, "warmpipe: VERB: …", with control characters shown as in text. */

@@ -25,11 +25,22 @@ judge_new_handler *
 judge_set_new_handler(judge_new_handler *handler) __asm__("_ZSt15set_new_handlerPFvvE")
     __attribute__((weak));
 
-/* Around calls of SPIRV-Tools alone: drivers may be C++, too, and may catch it. */
+static _Thread_local bool judge_is_inside; /* a call of SPIRV-Tools */
+
+static void judge_out_of_memory(void)
+{
+    if (judge_is_inside) {
+        output_end_without_memory();
+    }
+    judge_set_new_handler(NULL); /* drivers may be C++, too, and may catch what is thrown then */
+}
+
+/* Around calls of SPIRV-Tools. Several threads may be inside, others in a driver. */
 static void judge_end_without_memory(bool ends)
 {
-    if (judge_set_new_handler) {
-        judge_set_new_handler(ends ? output_end_without_memory : NULL);
+    judge_is_inside = ends;
+    if (ends && judge_set_new_handler) {
+        judge_set_new_handler(judge_out_of_memory);
     }
 }
 

@@ -147,8 +147,8 @@ static void object_path(const struct head_part *part, char ret_path[ENGINE_PATH_
 /* Connections, the caller's own included; as many objects are held in memory at most. */
 #define FETCH_SIDE 4
 
-/* Objects ahead; further ones are fetched when they are asked for. */
-#define FETCH_ITEMS 16
+/* Objects to be fetched ahead: all parts of a head. */
+#define FETCH_ITEMS HEAD_PARTS
 
 enum fetch_state { FETCH_WAITS, FETCH_BEGUN, FETCH_DONE, FETCH_GIVEN };
 

@@ -155,15 +155,15 @@ static int get_parameter(const struct parameter *parameter)
 static int get_context_parameter(struct context_parameter *parameter)
 {
     switch (parameter->number) {
-    case 3:
+    case 3: // GTT_SIZE
         parameter->value = 1ull << 48;
-        return 0; // GTT_SIZE
-    case 6:
+        return 0;
+    case 6: // PRIORITY
         parameter->value = 0;
-        return 0; // PRIORITY
-    case 9:
+        return 0;
+    case 9: // VM
         parameter->value = 1;
-        return 0; // VM
+        return 0;
     default:
         return shim_refuse();
     }
@@ -203,15 +203,15 @@ static void answer_item(struct query_item *item)
         .count = 1, .region = {.size = SHIM_MEMORY_BYTES, .available = SHIM_MEMORY_BYTES}};
     switch (item->id) {
     case 1: // TOPOLOGY_INFO
-    case 6:
+    case 6: // GEOMETRY_SUBSLICES
         answer(item, &topology, sizeof topology);
-        break; // GEOMETRY_SUBSLICES
-    case 2:
+        break;
+    case 2: // ENGINE_INFO
         answer(item, &engines, sizeof engines);
-        break; // ENGINE_INFO
-    case 4:
+        break;
+    case 4: // MEMORY_REGIONS
         answer(item, &regions, sizeof regions);
-        break; // MEMORY_REGIONS
+        break;
     default:
         item->length = -EINVAL;
     }

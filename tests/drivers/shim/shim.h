@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A preloaded library with which Mesa's drivers for Intel find a GPU: they compile for it, and what
-// is submitted to it is dropped. node.c is what a process sees of the device's files, i915.c what
-// the kernel answers. INTEL_GPU_ID: the PCI id of the device, in hexadecimal (9a49, a Tiger Lake).
+// is submitted to it is dropped. node.c is what a process sees of the device's files; drm.c, i915.c
+// and xe.c are what the kernel answers. INTEL_GPU_ID: the PCI id of the device, in hexadecimal
+// (9a49, a Tiger Lake).
 //
 // All functions may be called from any thread.
 #ifndef WARMPIPE_TESTS_DRIVERS_SHIM_H
