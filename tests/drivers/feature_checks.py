@@ -66,6 +66,8 @@ def check_feature(place, name):
     perfect = run_perfect(place, name)
     for _ in range(2):
         expect_found(run_feature(place, name), perfect)
+    if name == "discard" and place.device.name.startswith("v3dv"):
+        return # named by attachments, which Vulkan ignores there and recipes leave out
     place.remove_caches()
     told = place.warm()
     expect(told["compiled"] + told["hit"] == told["recipes"] > 0, f"not all was replayed: {told}")

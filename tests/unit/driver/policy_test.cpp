@@ -150,6 +150,10 @@ TEST(PolicyTable, SnapshotsAtExitAreForDriversThatWereTried)
         {0x10de, 24, VK_MAKE_API_VERSION(0, 26, 2, 0), VK_MAKE_API_VERSION(0, 26, 1, 9)},
         {0x5143, VK_DRIVER_ID_MESA_TURNIP, VK_MAKE_API_VERSION(0, 26, 2, 0),
          VK_MAKE_API_VERSION(0, 26, 1, 9)},
+        {0x14e4, VK_DRIVER_ID_MESA_V3DV, VK_MAKE_API_VERSION(0, 26, 2, 0),
+         VK_MAKE_API_VERSION(0, 26, 1, 9)},
+        {0x13b5, VK_DRIVER_ID_MESA_PANVK, VK_MAKE_API_VERSION(0, 26, 2, 0),
+         VK_MAKE_API_VERSION(0, 26, 1, 9)},
         {0x10005, 26, VK_MAKE_API_VERSION(0, 26, 2, 0), VK_MAKE_API_VERSION(0, 26, 1, 9)},
     };
     for (const auto &driver : tried) {
