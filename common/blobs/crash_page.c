@@ -303,6 +303,21 @@ __attribute__((cold)) bool crash_keys_share(const struct crash_keys *one,
     return false;
 }
 
+/* Takes the keys of the calls that are long, or of those that are not. */
+static __attribute__((cold)) void crash_find_calls(const struct crash_page *page,
+                                                   struct crash_finding *finding)
+{
+    for (unsigned i = 0; i < CRASH_SLOTS; i++) {
+        const struct crash_slot *slot = &page->slots[i];
+        const bool is_inside = slot->state == CRASH_INSIDE || slot->state == CRASH_INSIDE_OTHER;
+        if (is_inside && (slot->long_count == slot->count) == finding->is_long &&
+            finding->keys.count < CRASH_KEYS_MAX) {
+            finding->keys.keys[finding->keys.count++] = slot->key;
+            finding->stored |= slot->state == CRASH_INSIDE;
+        }
+    }
+}
+
 __attribute__((cold)) void crash_page_read(const void *data, struct crash_finding *ret_finding)
 {
     struct crash_page page;
@@ -316,13 +331,10 @@ __attribute__((cold)) void crash_page_read(const void *data, struct crash_findin
         .saved = page.saved,
         .saving = page.saving,
     };
-    for (unsigned i = 0; i < CRASH_SLOTS; i++) {
-        const struct crash_slot *slot = &page.slots[i];
-        const bool is_inside = slot->state == CRASH_INSIDE || slot->state == CRASH_INSIDE_OTHER;
-        if (is_inside && slot->long_count != slot->count && finding.keys.count < CRASH_KEYS_MAX) {
-            finding.keys.keys[finding.keys.count++] = slot->key;
-            finding.stored |= slot->state == CRASH_INSIDE;
-        }
+    crash_find_calls(&page, &finding);
+    if (finding.keys.count == 0) {
+        finding.is_long = true;
+        crash_find_calls(&page, &finding);
     }
     const bool was_ended = page.ended == 0 && memcmp(boot, page.boot, CRASH_BOOT_SIZE) == 0;
     const bool is_without = page.without != CRASH_NOT_WITHOUT;

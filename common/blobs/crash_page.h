@@ -7,8 +7,8 @@
  *
  *     1 OUTSIDE   the thread is in no such call
  *     2 INSIDE    it is in such a call
- *     3 LONG      it has been for CRASH_LONG_NS, or CRASH_COMPILE_NS: a death now does not count
- *                 against the blob
+ *     3 LONG      it has been for CRASH_LONG_NS, or CRASH_COMPILE_NS: a death now hardly counts
+ *                 against the blob (marker.h)
  *
  *     1 → 2   crash_guard_raise, which a nested call repeats
  *     2 → 1   crash_guard_lower; of a nested call: back to the outer one's 2
@@ -190,7 +190,8 @@ bool crash_guard_watch(struct crash_guard *guard, struct crash_watch *watch, uin
 
 /* The content of a dead process's page. */
 struct crash_finding {
-    bool died;     /* with the blob, inside a short call, in this boot of the machine */
+    bool died;     /* with the blob, inside a call, in this boot of the machine */
+    bool is_long;  /* of the calls that it was in, none is short */
     bool stored;   /* in a call that uses what the blob holds */
     bool returned; /* as in the page */
     bool passed;
@@ -198,7 +199,7 @@ struct crash_finding {
     bool killed;      /* without the blob, soon, and not in order */
     uint64_t saved;
     uint64_t saving;
-    struct crash_keys keys;
+    struct crash_keys keys; /* of the short calls; if there are none, of the long ones */
 };
 
 /* `data` has sizeof(struct crash_page) bytes, of any alignment and content. */

@@ -138,8 +138,10 @@ void marker_leave(struct marker *marker, const char *folder_path)
 
 /* What the markers of the dead say of a blob (marker.h has the states). */
 
-/* After so many repetitions of a death at one pipeline no further one is a chance. */
-#define MANY_DEATHS 4
+/* After so many repetitions of a death at one pipeline no further one is a chance; where the blob
+ * holds it, and each took long with the blob alone, after these. */
+#define MANY_DEATHS      4
+#define MANY_LONG_DEATHS 2
 
 static bool marker_is_same_pipeline(const struct marker_record *first,
                                     const struct marker_record *second)
@@ -147,11 +149,17 @@ static bool marker_is_same_pipeline(const struct marker_record *first,
     return crash_keys_share(&first->finding.keys, &second->finding.keys);
 }
 
+/* A long call for what the blob is not known to hold is a compile. */
+static bool marker_has_died(const struct marker_record *record)
+{
+    return record->finding.died && (!record->finding.is_long || record->finding.stored);
+}
+
 /* Whether what died there counts as use of the blob. Of one on trial nobody here knows what it
  * holds: another machine has compiled it. */
 static bool marker_is_of_blob(const struct marker_record *record, bool is_on_trial)
 {
-    return record->finding.stored || is_on_trial;
+    return !record->finding.is_long && (record->finding.stored || is_on_trial);
 }
 
 /* What a death makes of the count. It begins anew with one that did not know of the last, and where
@@ -175,7 +183,8 @@ static bool marker_is_blocking(const struct marker_record *first,
         return false;
     }
     if (!marker_is_of_blob(second, is_on_trial) || first->finding.without != CRASH_NOT_WITHOUT) {
-        return is_same && first->deaths >= MANY_DEATHS;
+        const bool is_long = second->finding.is_long && first->finding.without == CRASH_NOT_WITHOUT;
+        return is_same && first->deaths >= (is_long ? MANY_LONG_DEATHS : MANY_DEATHS);
     }
     return marker_is_of_blob(first, is_on_trial) &&
            (is_same || first->deaths >= 2 || (first->deaths >= 1 && !second->finding.returned));
@@ -237,7 +246,7 @@ static const struct marker_record *marker_find_blocking(const struct marker_fold
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (marker_is_about(folder, dead, generation) && dead->failure == first->id &&
-            dead->finding.died && marker_is_blocking(first, dead, is_on_trial)) {
+            marker_has_died(dead) && marker_is_blocking(first, dead, is_on_trial)) {
             return dead;
         }
     }
@@ -274,8 +283,10 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
             continue;
         }
         const bool knew = failure != 0 && stands == failure && dead->failure == failure;
-        if (dead->finding.died && (stands == 0 || knew)) {
-            const uint32_t deaths = marker_count_death(knew ? &before : NULL, dead, is_on_trial);
+        const bool died = marker_has_died(dead);
+        uint32_t deaths = 0;
+        if (died && (stands == 0 || knew)) {
+            deaths = marker_count_death(knew ? &before : NULL, dead, is_on_trial);
             marker_folder_make_failure(folder, dead, generation, deaths);
             stands = dead->id;
             history.first = *dead;
@@ -292,7 +303,7 @@ enum marker_verdict marker_judge(const struct marker_folder *folder, uint64_t ge
             }
             marker_folder_remove(folder, dead);
         }
-        verdict = dead->finding.died ? MARKER_FAILED_ONCE : verdict;
+        verdict = (died && !dead->finding.is_long) || deaths > 0 ? MARKER_FAILED_ONCE : verdict;
     }
     history.failure = stands;
     *ret_history = history;

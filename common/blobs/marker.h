@@ -10,7 +10,8 @@
  *
  * A marker that another process can lock belongs to a dead process. (Process ids cannot tell:
  * containers have their own.) Such a process *died of the blob* if its page has a call that uses
- * the blob and is not long; a plain record means that it died in the load. A process that died
+ * the blob and is not long, or only long ones, one of which asks for what the blob holds; a plain
+ * record means that it died in the load. A process that died
  * anywhere else says nothing.
  *
  * States of one generation of a blob:
@@ -38,6 +39,10 @@
  * A death at a pipeline that the blob is not known to hold does not count: the compile, or somebody
  * who ends the program meanwhile, is as likely a cause. But several such deaths in a row at one
  * pipeline do count (decision 0121).
+ *
+ * A death in long calls alone, for what the blob holds, may be a user's kill in a compile. The
+ * first one skips no start. The second in a row at the same pipeline does. The fourth blocks, or
+ * the third where the first was short, if the processes without the blob have lived.
  *
  * A marker names the death that was known when it was set. So many processes that die at the same
  * time are one death, whoever finds them, in whatever order. No further lock is needed: a process

@@ -65,8 +65,7 @@ void device_cache_watch_begin(struct device_cache *device_cache, enum crash_stat
 {
     struct cache_load *load = &device_cache->load;
     if (state == CRASH_INSIDE_OTHER ||
-        (state == CRASH_INSIDE &&
-         atomic_load_explicit(&load->stored_is_slow, memory_order_relaxed))) {
+        (state == CRASH_INSIDE && atomic_load_explicit(&load->watches_all, memory_order_relaxed))) {
         cache_load_watch(load);
     }
 }
@@ -75,7 +74,7 @@ void device_cache_watch_end(struct device_cache *device_cache, enum crash_state 
                             uint64_t took_ns)
 {
     if (state == CRASH_INSIDE && took_ns >= CRASH_COMPILE_NS) {
-        atomic_store_explicit(&device_cache->load.stored_is_slow, true, memory_order_relaxed);
+        atomic_store_explicit(&device_cache->load.watches_all, true, memory_order_relaxed);
     }
 }
 
@@ -183,7 +182,9 @@ static bool cache_load_blob(struct cache_load *load, bool is_worker, bool *ret_b
         *ret_barred = true;
         return false;
     }
-    if (store_failed_once(store) || blob.size >= DRIVER_CACHE_LARGE_SIZE) {
+    const bool is_suspect = store_failed_once(store);
+    atomic_store_explicit(&load->watches_all, is_suspect, memory_order_relaxed);
+    if (is_suspect || blob.size >= DRIVER_CACHE_LARGE_SIZE) {
         cache_load_watch(load);
     }
     load->cache = driver_cache_create(load->writer->caches, blob.data, blob.size);

@@ -82,8 +82,8 @@ struct cache_load {
 
     atomic_bool watching;
     _Atomic uint64_t watch_due_ns;
-    atomic_bool stored_is_slow;   /* a pipeline that recipes call stored has taken long */
-    struct crash_watch watch;     /* used by the worker */
+    atomic_bool watches_all;  /* a pipeline that recipes call stored has taken long, or a suspect */
+    struct crash_watch watch; /* used by the worker */
     _Atomic uint64_t lives_at_ns; /* when a start without a suspect blob has survived; 0: never */
 };
 

@@ -58,6 +58,12 @@ inline crash_finding read_page(int file)
     return finding;
 }
 
+// Whether it would be a death that counts at once.
+inline bool is_short_death(const crash_finding &finding)
+{
+    return finding.died && !finding.is_long;
+}
+
 class CrashGuardTest : public LayerTest {
   protected:
     CrashGuardTest()

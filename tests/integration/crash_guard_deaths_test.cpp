@@ -83,8 +83,8 @@ TEST_F(CrashGuardTest, ADeathInALongCallIsNone)
                 auto *owner = new Program;
                 test_icd_on_compile(
                     [](void *) {
-                        EXPECT_TRUE(find_page(root).died) << "if it died now";
-                        while (find_page(root).died) {
+                        EXPECT_TRUE(is_short_death(find_page(root))) << "if it died now";
+                        while (is_short_death(find_page(root))) {
                             usleep(1000);
                         }
                         raise(SIGKILL);
@@ -119,7 +119,8 @@ TEST_F(CrashGuardTest, ADeathInALongCallForWhatRecipesHoldStoredIsNone)
                 [](void *) {
                     EXPECT_TRUE(find_page(root).stored) << "by the recipes";
                     const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-                    while (find_page(root).died && std::chrono::steady_clock::now() < until) {
+                    while (is_short_death(find_page(root)) &&
+                           std::chrono::steady_clock::now() < until) {
                         usleep(1000);
                     }
                     raise(SIGKILL);
@@ -129,6 +130,43 @@ TEST_F(CrashGuardTest, ADeathInALongCallForWhatRecipesHoldStoredIsNone)
         },
         {Layer::any, true, -SIGKILL});
     EXPECT_EQ(state_of_a_start(), "loaded");
+}
+
+// The same twice, by somebody who does not wait for so long a compile: a start that knows of the
+// first death watches all calls, also those after a pause.
+TEST_F(CrashGuardTest, TwoKillsInALongCallForWhatRecipesHoldStoredPutNothingAway)
+{
+    run([] { Program().create(Kind::compute, 0); });
+    const auto file = cache_file();
+    const std::vector<uint8_t> older = read_bytes(file);
+    make_good_blob();
+    write_bytes(file, older);
+    for (unsigned i = 0; i < 2; ++i) {
+        run(
+            [&] {
+                leak_from_here_on();
+                static std::filesystem::path root;
+                root = cache_root();
+                auto *owner = new Program;
+                owner->create(Kind::compute, 0);
+                usleep(100000); // a watcher that sees no call for 5 ms is at rest
+                test_icd_on_compile(
+                    [](void *) {
+                        const auto until =
+                            std::chrono::steady_clock::now() + std::chrono::seconds(2);
+                        while (is_short_death(find_page(root)) &&
+                               std::chrono::steady_clock::now() < until) {
+                            usleep(1000);
+                        }
+                        raise(SIGKILL);
+                    },
+                    nullptr);
+                owner->create(Kind::compute, 2);
+            },
+            {Layer::any, true, -SIGKILL});
+        run(program); // without the blob, for one start
+        EXPECT_FALSE(is_put_away()) << i;
+    }
 }
 
 // A program that calls exit() while another of its threads compiles.
@@ -191,12 +229,12 @@ TEST_F(CrashGuardTest, ADeathInALongCallInASandboxIsNone)
             auto *owner = new Program;
             owner->create(Kind::compute, 100); // from here on there is a worker
             page = open(page_path(cache_root()).c_str(), O_RDONLY | O_CLOEXEC);
-            EXPECT_FALSE(read_page(page).died);
+            EXPECT_FALSE(is_short_death(read_page(page)));
             shut_in();
             test_icd_on_compile(
                 [](void *) {
-                    EXPECT_TRUE(read_page(page).died) << "if it died now";
-                    wait_while([] { return read_page(page).died; });
+                    EXPECT_TRUE(is_short_death(read_page(page))) << "if it died now";
+                    wait_while([] { return is_short_death(read_page(page)); });
                     raise(SIGKILL);
                 },
                 nullptr);

@@ -126,6 +126,39 @@ TEST_F(CrashGuardTest, ABlobThatWasSavedAgainBeforeItKillsIsPutAwayAsWell)
               2u);
 }
 
+// What the driver reads of the blob keeps it busy before it dies, at each start, and what is
+// compiled before has all calls watched: a death in a long call.
+TEST_F(CrashGuardTest, ABlobThatKillsInALongCallIsPutAwayAfterFourDeaths)
+{
+    make_good_blob();
+    unsigned number = 100;
+    EXPECT_EQ(count_lost([&] {
+                  const unsigned fresh = number++;
+                  const Outcome outcome = run(
+                      [&, fresh] {
+                          leak_from_here_on();
+                          static std::filesystem::path root;
+                          root = cache_root();
+                          auto *owner = new Program;
+                          owner->create(Kind::compute, fresh);
+                          test_icd_on_call(
+                              [](const char *command, void *) {
+                                  if (std::string(command) == "vkCreateComputePipelines" &&
+                                      is_short_death(find_page(root))) {
+                                      wait_while([] { return is_short_death(find_page(root)); });
+                                      raise(SIGKILL);
+                                  }
+                              },
+                              nullptr);
+                          owner->create(Kind::compute, 3);
+                      },
+                      {Layer::any, true, 0, true});
+                  return outcome.status == 0;
+              }),
+              4u);
+    EXPECT_TRUE(is_put_away());
+}
+
 // The start between goes without the blob on all of its devices, else it proves nothing.
 TEST_F(CrashGuardTest, ASecondDeviceDoesNotLoadWhatTheFirstHasSkipped)
 {

@@ -142,6 +142,7 @@ class Markers : public testing::Test {
         std::initializer_list<uint64_t> returned = {};
         crash_state state = CRASH_INSIDE;
         uint64_t saved = 0;
+        bool is_long = false;
     };
 
     // A process that loads if it may, lives and dies.
@@ -159,6 +160,11 @@ class Markers : public testing::Test {
                 }
                 marker->guard.page->saved = life.saved;
                 die_in(marker, life.inside, life.state);
+                crash_watch watch = {};
+                for (uint64_t now_ns = 1; life.is_long && now_ns < CLOCK_S;
+                     now_ns += CRASH_LONG_NS) {
+                    crash_guard_watch(&marker->guard, &watch, now_ns);
+                }
             }).end();
         }
         return verdict;

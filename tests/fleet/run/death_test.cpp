@@ -1,10 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cache from elsewhere that kills the program in its driver.
 #include <csignal>
+#include <cstring>
+
+#include <unistd.h>
 
 #include "run_remote.h"
 
+extern "C" {
+#include "common/blobs/crash_page.h"
+}
+
 namespace {
+
+// The living process whose marker this is, if it is in a long call, by docs/FORMAT.md; else 0.
+pid_t in_long_call(const std::filesystem::path &marker)
+{
+    const std::string elsewhere = "/dev/shm/warmpipe-" + marker.filename().string();
+    const std::string page =
+        read_file(access(elsewhere.c_str(), F_OK) == 0 ? elsewhere : marker.string());
+    crash_finding finding = {};
+    int32_t process = 0;
+    if (page.size() == sizeof(crash_page)) {
+        crash_page_read(page.data(), &finding);
+        std::memcpy(&process, page.data() + 40, sizeof process);
+    }
+    return finding.died && finding.is_long && kill(process, 0) == 0 ? process : 0;
+}
+
+// Ends a program of this root by the signal, once it is in a long call.
+void end_in_long_call(const std::string &root, int signal)
+{
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    pid_t process = 0;
+    while (process == 0 && std::chrono::steady_clock::now() < until) {
+        std::error_code gone;
+        usleep(1000);
+        for (const auto &entry : std::filesystem::directory_iterator(root + "/demo", gone)) {
+            for (const auto &marker : entry.path().extension() == ".loading"
+                                          ? std::filesystem::directory_iterator(entry, gone)
+                                          : std::filesystem::directory_iterator()) {
+                process = process != 0 ? process : in_long_call(marker.path());
+            }
+        }
+    }
+    ASSERT_NE(process, 0) << "no long call";
+    kill(process, signal);
+}
 
 // What kills the program in its driver is put away at once, told to the others by who can push, and
 // not pulled again, whatever becomes of the folder.
@@ -49,6 +91,24 @@ TEST_F(RunRemote, WhatKillsTheProgramIsNotPulledAgain)
                           "kill -SEGV $$"});
     EXPECT_EQ(result.exit_status, 128 + SIGSEGV);
     EXPECT_FALSE(contains(result.err, "died")) << result.err;
+}
+
+// A driver that dies after a while is told from somebody who ends what takes long by the signal.
+TEST_F(RunRemote, WhatKillsTheProgramInALongCallIsNotPulledAgain)
+{
+    first.run(4, writer());
+    second.more["WPTEST_ICD_COMPILE_US"] = "100000000";
+    second.more["WARMPIPE_PREWARM"] = "off";
+    for (const int signal : {SIGTERM, SIGSEGV}) {
+        std::thread killer([&] { end_in_long_call(second.root, signal); });
+        const ToolResult result =
+            second.tool({"run", "--quiet", "--dir", second.root, "--app", "demo", "--remote",
+                         place->url, "--public-key", keys.open, "--", PIPELINES_CLIENT,
+                         "--graphics", "0", "--compute", "5"});
+        killer.join();
+        EXPECT_EQ(result.exit_status, 128 + signal) << result.err;
+        EXPECT_EQ(contains(result.err, "(quarantined)"), signal == SIGSEGV) << result.err;
+    }
 }
 
 // What is remembered may lie where a container keeps it.

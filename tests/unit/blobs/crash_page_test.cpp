@@ -189,7 +189,7 @@ TEST_F(CrashPage, FurtherThreadsThanSlotsAreNotGuarded)
 }
 
 // By the watcher's clock.
-TEST_F(CrashPage, ADeathInALongCallIsNone)
+TEST_F(CrashPage, ADeathInALongCallIsOneOfItsOwnKind)
 {
     Holder([&] {
         crash_guard *guard = open_guard();
@@ -198,10 +198,48 @@ TEST_F(CrashPage, ADeathInALongCallIsNone)
         crash_guard_raise(guard, key, CRASH_INSIDE);
         EXPECT_TRUE(crash_guard_watch(guard, &watch, CLOCK_S));
         EXPECT_TRUE(crash_guard_watch(guard, &watch, CLOCK_S + CRASH_LONG_NS - 1));
-        EXPECT_TRUE(find().died) << "not yet";
+        EXPECT_FALSE(find().is_long) << "not yet";
         EXPECT_TRUE(crash_guard_watch(guard, &watch, CLOCK_S + CRASH_LONG_NS));
     }).end();
-    EXPECT_FALSE(find().died);
+    EXPECT_TRUE(find().died);
+    EXPECT_TRUE(find().is_long);
+    EXPECT_TRUE(find().stored);
+    EXPECT_EQ(keys(), Keys{key});
+}
+
+TEST_F(CrashPage, ADeathBesideALongCallIsAShortOne)
+{
+    Holder([&] {
+        crash_guard *guard = open_guard();
+        crash_watch watch = {};
+        std::promise<void> entered;
+        std::thread([&] {
+            crash_guard_raise(guard, key, CRASH_INSIDE);
+            entered.set_value();
+            pause();
+        }).detach();
+        entered.get_future().wait();
+        crash_guard_watch(guard, &watch, CLOCK_S);
+        crash_guard_watch(guard, &watch, 2 * CLOCK_S);
+        crash_guard_raise(guard, other_key, CRASH_INSIDE_OTHER);
+    }).end();
+    EXPECT_TRUE(find().died);
+    EXPECT_FALSE(find().is_long);
+    EXPECT_EQ(keys(), Keys{other_key});
+}
+
+TEST_F(CrashPage, ADeathInALongCompileIsNotOfWhatIsStored)
+{
+    Holder([&] {
+        crash_guard *guard = open_guard();
+        crash_watch watch = {};
+        crash_guard_raise(guard, key, CRASH_INSIDE_OTHER);
+        crash_guard_watch(guard, &watch, CLOCK_S);
+        crash_guard_watch(guard, &watch, 2 * CLOCK_S);
+    }).end();
+    EXPECT_TRUE(find().died);
+    EXPECT_TRUE(find().is_long);
+    EXPECT_FALSE(find().stored);
 }
 
 TEST_F(CrashPage, AnotherCallAfterALongOneIsShort)

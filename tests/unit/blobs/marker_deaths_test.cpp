@@ -48,6 +48,55 @@ TEST_F(Markers, OfDeathsWithSeveralThreadsInsideBlockByOnePipeline)
     EXPECT_EQ(judge(), MARKER_BLOCKED);
 }
 
+// In a hit of the blob that takes long: somebody's kill, once; a blob that keeps the driver busy,
+// where it happens again.
+TEST_F(Markers, OfDeathsInALongCallTheSecondSkipsTheBlobAndTheFourthBlocks)
+{
+    const Life life = {{pipeline}, {another}, CRASH_INSIDE, 0, true};
+    EXPECT_EQ(live(life), MARKER_CLEAR);
+    EXPECT_EQ(live(life), MARKER_CLEAR);
+    for (int i = 0; i < 2; i++) {
+        EXPECT_EQ(go_without(Without::ends), MARKER_FAILED_ONCE) << i;
+        EXPECT_EQ(live(life), MARKER_CLEAR) << i;
+    }
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfDeathsInLongCallsAtOtherPipelinesOrForWhatIsNewNoneCounts)
+{
+    for (uint64_t i = 0; i < 9; i++) {
+        EXPECT_EQ(live({{pipeline + i}, {}, CRASH_INSIDE, 0, true}), MARKER_CLEAR) << i;
+    }
+    EXPECT_EQ(live({{}, {pipeline + 8}}), MARKER_CLEAR);
+    for (int i = 0; i < 9; i++) {
+        EXPECT_EQ(live({{pipeline}, {}, CRASH_INSIDE_OTHER, 0, true}), MARKER_CLEAR) << i;
+    }
+    EXPECT_EQ(judge(), MARKER_CLEAR);
+    EXPECT_TRUE(names().empty());
+}
+
+// Where it is killed without the blob as well, it takes more.
+TEST_F(Markers, OfDeathsInALongCallFourSayLittleWhereTheProgramDiesWithoutTheBlobAsWell)
+{
+    const Life life = {{pipeline}, {another}, CRASH_INSIDE, 0, true};
+    EXPECT_EQ(live(life), MARKER_CLEAR);
+    EXPECT_EQ(live(life), MARKER_CLEAR);
+    for (int i = 0; i < 4; i++) {
+        EXPECT_EQ(go_without(Without::passes), MARKER_FAILED_ONCE) << i;
+        EXPECT_EQ(live(life), MARKER_CLEAR) << i;
+    }
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
+TEST_F(Markers, OfAShortDeathBehindALongOneIsTheFirst)
+{
+    EXPECT_EQ(live({{pipeline}, {another}, CRASH_INSIDE, 0, true}), MARKER_CLEAR);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(live({}), MARKER_FAILED_ONCE);
+    EXPECT_EQ(live({{pipeline}, {another}}), MARKER_CLEAR);
+    EXPECT_EQ(judge(), MARKER_BLOCKED);
+}
+
 // What a later process has done and lived, is not what the first has died of.
 TEST_F(Markers, OfADeathAreDisprovedByTheSamePipeline)
 {

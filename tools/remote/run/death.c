@@ -38,7 +38,7 @@ static const struct marker_record *death_of(const struct marker_folder *folder,
     for (size_t i = 0; i < folder->dead_count; i++) {
         const struct marker_record *dead = &folder->dead[i];
         if (dead->generation == blob->envelope.generation && dead->loaded_at >= since &&
-            dead->finding.died && (dead->finding.stored || any_call) &&
+            dead->finding.died && (any_call || (dead->finding.stored && !dead->finding.is_long)) &&
             !death_is_of_another(folder, dead)) {
             return dead;
         }
