@@ -46,8 +46,6 @@ class Seed:
         self.misses = sum(row[-1] == "miss" for row in self.rows(self.perfect).values())
         if self.grows_on: # where two threads create one, it has two keys
             self.misses *= 2
-        # V3DV names what discards by attachments, which Vulkan ignores there and recipes leave out.
-        self.misses_warmed = 3 if place.device.name.startswith("v3dv") else 0
 
     def start(self, *arguments, **variables):
         words = [str(self.seed), "--items", ITEMS, "--skip", self.skip, *arguments]
@@ -90,12 +88,12 @@ class Seed:
                  not (row[1] and (may_gain or row[3] == "made" or key in early))}
         expect(not other, f"{what}: {other}")
 
-    def expect_warm(self, what, run, may_write=False):
+    def expect_warm(self, what, run, may_write=False, may_compile=False):
         """Nothing is compiled that the program's own perfect cache would have had."""
         cache, pipelines = run.last()["cache"], run.last()["pipelines"]
         expect(cache["state"] == "loaded", f"{what}: not loaded: {cache}")
         expect(may_write or self.grows_on or cache["saved_bytes"] == 0, f"{what}: writes: {cache}")
-        expect(pipelines["driver_misses"] <= self.misses,
+        expect(may_compile or pipelines["driver_misses"] <= self.misses,
                f"{what}: compiles: {pipelines}, its own cache has {self.misses} misses")
 
     def expect_recorded(self, run, trace):
@@ -135,7 +133,9 @@ class Seed:
         while not written or written[-1] > 0: # a hit that was slow may look like news, once
             run = self.run()
             self.expect_same("after warm", run, self.rows(self.perfect))
-            self.expect_warm("after warm", run, may_write=len(written) < 2)
+            # V3DV names what discards by attachments, which Vulkan ignores there and recipes leave out.
+            self.expect_warm("after warm", run, may_write=len(written) < 2,
+                             may_compile=not written and self.place.device.name.startswith("v3dv"))
             written.append(0 if self.grows_on else run.last()["cache"]["saved_bytes"])
 
     def check_statistics(self):
