@@ -127,8 +127,8 @@ enum replay_outcome replay_check_pipeline(struct replay_check *check, struct dig
  * reach the driver, which need not refuse them. Thread-safe. */
 
 /* VkPhysicalDeviceLimits, and VkPhysicalDevice*Properties of subgroups, of the control of their
- * size, of custom border colors and of descriptor buffers (embedded samplers). 0: not known, not
- * checked. */
+ * size, of custom border colors, of discard rectangles and of descriptor buffers (embedded
+ * samplers). 0: not known, not checked. */
 struct replay_limits {
     uint32_t max_push_constants_size;
     uint32_t max_workgroup_invocations;
@@ -145,6 +145,7 @@ struct replay_limits {
     uint32_t max_patch_size;
     uint32_t max_viewports;
     uint32_t max_color_attachments;
+    uint32_t max_discard_rectangles;
     VkSampleCountFlags sample_counts;   /* of any kind of attachment or of none */
     uint32_t max_samplers;              /* that may live at once; of these, ... */
     uint32_t max_border_color_samplers; /* ... those with a custom border color */

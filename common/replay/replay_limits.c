@@ -17,9 +17,13 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
     VkPhysicalDeviceSubgroupSizeControlProperties control = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES,
     };
+    VkPhysicalDeviceDiscardRectanglePropertiesEXT discard = {
+        .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DISCARD_RECTANGLE_PROPERTIES_EXT,
+        .pNext = &control,
+    };
     VkPhysicalDeviceCustomBorderColorPropertiesEXT border = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CUSTOM_BORDER_COLOR_PROPERTIES_EXT,
-        .pNext = &control,
+        .pNext = &discard,
     };
     VkPhysicalDeviceDescriptorBufferPropertiesEXT buffer = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DESCRIPTOR_BUFFER_PROPERTIES_EXT,
@@ -57,6 +61,7 @@ void replay_limits_query(PFN_vkGetPhysicalDeviceProperties get_properties,
         .max_patch_size = limits->maxTessellationPatchSize,
         .max_viewports = limits->maxViewports,
         .max_color_attachments = limits->maxColorAttachments,
+        .max_discard_rectangles = discard.maxDiscardRectangles,
         .sample_counts =
             limits->framebufferColorSampleCounts | limits->framebufferDepthSampleCounts |
             limits->framebufferStencilSampleCounts | limits->framebufferNoAttachmentsSampleCounts,
@@ -143,6 +148,8 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
     const VkPipelineColorBlendStateCreateInfo *blend = info->pColorBlendState;
     const VkPipelineRenderingCreateInfo *rendering =
         canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO);
+    const VkPipelineDiscardRectangleStateCreateInfoEXT *discard = canonical_find_struct(
+        info->pNext, VK_STRUCTURE_TYPE_PIPELINE_DISCARD_RECTANGLE_STATE_CREATE_INFO_EXT);
     const struct {
         const char *name;
         uint64_t value;
@@ -160,6 +167,8 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
          limits_larger(rendering ? rendering->colorAttachmentCount : 0,
                        blend ? blend->attachmentCount : 0),
          limits->max_color_attachments},
+        {"maxDiscardRectangles", discard ? discard->discardRectangleCount : 0,
+         limits->max_discard_rectangles},
     };
     for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
         if (!limits_is_within(uses[i].value, uses[i].limit)) {

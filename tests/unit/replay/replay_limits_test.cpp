@@ -79,6 +79,7 @@ TEST_F(Replay, RespectsTheLimitsOfScissorsBlendsAndRenderPasses)
     GraphicsInfo graphics;
     VkGraphicsPipelineCreateInfo &info = graphics_info(graphics);
     limits.max_viewports = limits.max_color_attachments = 1;
+    limits.max_discard_rectangles = 4;
     EXPECT_EQ(play(book.write(&info)), REPLAY_COMPILED);
     graphics.viewport.scissorCount = 2;
     EXPECT_EQ(lack(book.write(&info)), "maxViewports");
@@ -88,6 +89,17 @@ TEST_F(Replay, RespectsTheLimitsOfScissorsBlendsAndRenderPasses)
     graphics.color_blend.pAttachments = blends;
     EXPECT_EQ(lack(book.write(&info)), "maxColorAttachments");
     graphics.color_blend.attachmentCount = 1;
+
+    const VkRect2D rectangles[5] = {};
+    VkPipelineDiscardRectangleStateCreateInfoEXT discard = {};
+    discard.sType = VK_STRUCTURE_TYPE_PIPELINE_DISCARD_RECTANGLE_STATE_CREATE_INFO_EXT;
+    discard.pNext = info.pNext;
+    discard.discardRectangleCount = 4;
+    discard.pDiscardRectangles = rectangles;
+    info.pNext = &discard;
+    EXPECT_EQ(play(book.write(&info)), REPLAY_COMPILED);
+    discard.discardRectangleCount = 5;
+    EXPECT_EQ(lack(book.write(&info)), "maxDiscardRectangles");
 
     info.pNext = nullptr;
     book.handles.use = {~0ull, ~0ull, 0}; // no depth or stencil
@@ -122,7 +134,7 @@ TEST_F(Replay, RespectsTheLimitsOfScissorsBlendsAndRenderPasses)
     info.renderPass = book.make<VkRenderPass>(&second);
     EXPECT_EQ(lack(book.write(&info)), "maxColorAttachments");
     EXPECT_EQ(driver.made["render_pass"] + driver.made["render_pass_2"], 0);
-    EXPECT_EQ(driver.made["graphics"], 1) << "none of the others is the driver's";
+    EXPECT_EQ(driver.made["graphics"], 2) << "none of the others is the driver's";
 }
 
 TEST_F(Replay, RespectsTheLimitsOfTheStateOfAGraphicsPipeline)

@@ -112,9 +112,15 @@ TEST(ReplayLimits, AreAskedOfEitherVersion)
                     reinterpret_cast<VkPhysicalDeviceDescriptorBufferPropertiesEXT *>(s)
                         ->maxEmbeddedImmutableSamplers = 100;
                 }
+                if (s->sType ==
+                    VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DISCARD_RECTANGLE_PROPERTIES_EXT) {
+                    reinterpret_cast<VkPhysicalDeviceDiscardRectanglePropertiesEXT *>(s)
+                        ->maxDiscardRectangles = 4;
+                }
             }
         },
         VK_API_VERSION_1_1, VK_NULL_HANDLE, &limits);
+    EXPECT_EQ(limits.max_discard_rectangles, 4u);
     EXPECT_EQ(limits.max_samplers, 100u) << "what set layouts embed lives as long";
 }
 
