@@ -150,30 +150,31 @@ const char *replay_limits_exceeded_by_state(const struct replay_limits *limits,
         canonical_find_struct(info->pNext, VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO);
     const VkPipelineDiscardRectangleStateCreateInfoEXT *discard = canonical_find_struct(
         info->pNext, VK_STRUCTURE_TYPE_PIPELINE_DISCARD_RECTANGLE_STATE_CREATE_INFO_EXT);
-    const struct {
-        const char *name;
-        uint64_t value;
-        uint32_t limit;
-    } uses[] = {
-        {"maxVertexInputBindings", vertices.bindings, limits->max_vertex_bindings},
-        {"maxVertexInputAttributes", vertices.attributes, limits->max_vertex_attributes},
-        {"maxVertexInputAttributeOffset", vertices.offset, limits->max_vertex_offset},
-        {"maxTessellationPatchSize", patches ? patches->patchControlPoints : 0,
-         limits->max_patch_size},
-        {"maxViewports",
-         viewports ? limits_larger(viewports->viewportCount, viewports->scissorCount) : 0,
-         limits->max_viewports},
-        {"maxColorAttachments",
-         limits_larger(rendering ? rendering->colorAttachmentCount : 0,
-                       blend ? blend->attachmentCount : 0),
-         limits->max_color_attachments},
-        {"maxDiscardRectangles", discard ? discard->discardRectangleCount : 0,
-         limits->max_discard_rectangles},
-    };
-    for (size_t i = 0; i < sizeof uses / sizeof uses[0]; i++) {
-        if (!limits_is_within(uses[i].value, uses[i].limit)) {
-            return uses[i].name;
-        }
+    const uint64_t areas =
+        viewports ? limits_larger(viewports->viewportCount, viewports->scissorCount) : 0;
+    const uint64_t colors = limits_larger(rendering ? rendering->colorAttachmentCount : 0,
+                                          blend ? blend->attachmentCount : 0);
+    if (!limits_is_within(vertices.bindings, limits->max_vertex_bindings)) {
+        return "maxVertexInputBindings";
+    }
+    if (!limits_is_within(vertices.attributes, limits->max_vertex_attributes)) {
+        return "maxVertexInputAttributes";
+    }
+    if (!limits_is_within(vertices.offset, limits->max_vertex_offset)) {
+        return "maxVertexInputAttributeOffset";
+    }
+    if (patches && !limits_is_within(patches->patchControlPoints, limits->max_patch_size)) {
+        return "maxTessellationPatchSize";
+    }
+    if (!limits_is_within(areas, limits->max_viewports)) {
+        return "maxViewports";
+    }
+    if (!limits_is_within(colors, limits->max_color_attachments)) {
+        return "maxColorAttachments";
+    }
+    if (discard &&
+        !limits_is_within(discard->discardRectangleCount, limits->max_discard_rectangles)) {
+        return "maxDiscardRectangles";
     }
     return samples && limits->sample_counts != 0 &&
                    ((VkFlags)samples->rasterizationSamples & ~limits->sample_counts) != 0
