@@ -63,8 +63,7 @@ template <typename Body> void on_two_machines(const std::string &path, Body body
     EXPECT_GE(read(ends[0], &has_run, sizeof(has_run)), 0);
     close(ends[0]);
     if (!has_run) {
-        GTEST_SKIP() << (mounted ? "bindfs is not installed, or may not mount here"
-                                 : "may not mount here");
+        GTEST_SKIP() << (mounted ? "cannot run bindfs" : "may not mount here");
     }
 }
 
