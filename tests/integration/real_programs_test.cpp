@@ -127,7 +127,8 @@ TEST_F(RealProgramsTest, ChromiumDrawsFromItsSandbox)
         GTEST_SKIP() << "no chromium";
     }
     if (!become_unprivileged()) {
-        GTEST_SKIP() << "no user without rights, whom chromium needs for its sandbox";
+        GTEST_SKIP()
+            << "chromium is not tried as root, and the build tree is not open to other users";
     }
     if (!sandbox_offered()) {
         GTEST_SKIP() << "neither chromium-sandbox nor namespaces of users' own";

@@ -5,8 +5,8 @@
 set -euo pipefail
 # shellcheck source=tests/package/bare_root.sh
 . "$(dirname "$0")/bare_root.sh"
-[ "$(id -u)" = 0 ] || { echo "skipped: needs root" && exit 77; }
-unshare -m unshare -rm true 2>/dev/null || { echo "skipped: no namespaces of users" && exit 77; }
+[ "$(id -u)" = 0 ] || { echo "skip: needs root" && exit 77; }
+unshare -m unshare -rm true 2>/dev/null || { echo "skip: no namespaces of users" && exit 77; }
 
 root=$(mktemp -d)
 trap 'rmdir "$root"' EXIT

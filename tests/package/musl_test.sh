@@ -6,7 +6,7 @@
 # whole. Exit 77: skipped, there is no musl-gcc (Debian's musl-tools).
 set -euo pipefail
 cmake=$1 source=$2 include=$3 registry=$4 tool=$5 work=$6
-command -v musl-gcc >/dev/null || { echo "skipped: no musl-gcc" && exit 77; }
+command -v musl-gcc >/dev/null || { echo "skip: no musl-gcc" && exit 77; }
 failures=0
 
 expect() { # WHAT EXPECTED ACTUAL

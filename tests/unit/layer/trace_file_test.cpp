@@ -161,7 +161,7 @@ TEST_F(TraceFile, AFullDiskLeavesItWhole)
         EXPECT_EQ(threads().size(), next - 10);
     });
     if (!mounted) {
-        GTEST_SKIP() << "cannot mount";
+        GTEST_SKIP() << "may not mount here";
     }
 }
 
