@@ -18,6 +18,15 @@ class KeptCachesTest : public OwnCachesTest {
         return cache_root() / "test" / "program.json";
     }
 
+    // Whether the one cache file holds so many pipelines, of 64 bytes each.
+    bool are_saved(unsigned pipelines) const
+    {
+        std::error_code gone;
+        const auto files = cache_files();
+        const uintmax_t size = files.size() == 1 ? std::filesystem::file_size(files[0], gone) : 0;
+        return !gone && size >= 960 + 56 + pipelines * 64;
+    }
+
     void forget(const char *name)
     {
         std::filesystem::remove(file(name));

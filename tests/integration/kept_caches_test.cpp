@@ -56,12 +56,6 @@ TEST_F(KeptCachesTest, IsLearntOfAProgramThatIsKilled)
         }
         EXPECT_TRUE(condition());
     };
-    const auto all_is_saved = [&] {
-        std::error_code gone;
-        const auto files = cache_files();
-        const uintmax_t size = files.size() == 1 ? std::filesystem::file_size(files[0], gone) : 0;
-        return !gone && size >= 960 + 56 + 10 * 64;
-    };
     for (int start = 0; start < 2; ++start) {
         const Outcome outcome = run(
             [&] {
@@ -70,7 +64,7 @@ TEST_F(KeptCachesTest, IsLearntOfAProgramThatIsKilled)
                 wait_until([&] {
                     return read_text(program_file()).find(start == 0 ? "not_read" : "answers") !=
                                std::string::npos &&
-                           all_is_saved();
+                           are_saved(10);
                 });
                 die();
             },

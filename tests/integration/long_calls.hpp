@@ -29,13 +29,6 @@ class LongCallsTest : public RecipesTest {
         return read_text(log()).find(text) != std::string::npos;
     }
 
-    bool is_remembered() const
-    {
-        const std::filesystem::path file = cache_root() / "program" / "program.json";
-        return std::filesystem::exists(file) &&
-               read_text(file).find("slow_calls") != std::string::npos;
-    }
-
     // The worker has nothing to do any more, or it would not have told the statistics.
     void wait_for_quiet() const
     {

@@ -184,7 +184,7 @@ TEST_F(LongCallsTest, ALoadIsNotBegunAheadAgain)
     run([] { Program().create_compute(0, 4); });
     const auto loads = [] { return test_icd_calls("vkCreatePipelineCache"); };
     const Outcome first = run([&] {
-        const DuringCalls sleep(sleeping_at("vkCreatePipelineCache", long_us));
+        const DuringCalls sleep(sleeping_at("vkCreatePipelineCache", very_long_us));
         Program program;
         wait_until([&] { return loads() >= 1; });
     });

@@ -3,7 +3,9 @@
 #ifndef WARMPIPE_TESTS_PREWARM_HPP
 #define WARMPIPE_TESTS_PREWARM_HPP
 
+#include <csignal>
 #include <sched.h>
+#include <string_view>
 #include <thread>
 
 #include "recipes.hpp"
@@ -69,6 +71,23 @@ class PrewarmTest : public RecipesTest {
         });
         environment = before;
         return outcome;
+    }
+
+    // A program that dies in a call for what the blob holds: that counts however long it took.
+    void die_of_the_blob()
+    {
+        run(
+            [] {
+                test_icd_on_call(
+                    [](const char *command, void *) {
+                        if (std::string_view(command) == "vkCreateComputePipelines") {
+                            raise(SIGKILL);
+                        }
+                    },
+                    nullptr);
+                Program().create_compute(0, 1);
+            },
+            {Layer::any, true, -SIGKILL});
     }
 
     // A program that finds nothing done, because nobody has begun.

@@ -126,12 +126,7 @@ TEST_F(PrewarmTest, WhereTheBlobIsDamaged)
 TEST_F(PrewarmTest, NotWhereAProcessDiedOfTheBlob)
 {
     slow_start(5);
-    run(
-        [] {
-            test_icd_on_compile([](void *) { raise(SIGKILL); }, nullptr);
-            Program().create_compute(10, 11);
-        },
-        {Layer::any, true, -SIGKILL});
+    die_of_the_blob();
     environment["WARMPIPE_LOG"] = "info";
     const Outcome outcome = run([] { Program().create_compute(0, 5); });
     EXPECT_EQ(outcome.stats_of()["cache"]["reason"], "suspect");
@@ -142,12 +137,7 @@ TEST_F(PrewarmTest, NotWhereAProcessDiedOfTheBlob)
 TEST_F(PrewarmTest, NotWhereAProcessDiedOfABlobThatIsUnfinished)
 {
     slow_start(5);
-    run(
-        [] {
-            test_icd_on_compile([](void *) { raise(SIGKILL); }, nullptr);
-            Program().create_compute(10, 11);
-        },
-        {Layer::any, true, -SIGKILL});
+    die_of_the_blob();
     const std::string text = "unfinished\n";
     for (std::filesystem::path note : cache_files()) { // that of the old driver, too
         note.replace_extension(".wanted");

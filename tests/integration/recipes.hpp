@@ -64,6 +64,13 @@ class RecipesTest : public LayerTest {
         EXPECT_TRUE(condition());
     }
 
+    // Whether something that has taken the driver long is.
+    bool is_remembered() const
+    {
+        return read_text(cache_root() / "program" / "program.json").find("slow_calls") !=
+               std::string::npos;
+    }
+
     // Has a program whose pipelines all are hits recorded anew, without times. On a busy machine a
     // hit takes as long as a compile, and is taken for one: tries until none does.
     void record_hits(const std::function<void()> &program);
