@@ -11,8 +11,7 @@
  * A marker that another process can lock belongs to a dead process. (Process ids cannot tell:
  * containers have their own.) Such a process *died of the blob* if its page has a call that uses
  * the blob and is not long, or only long ones, one of which asks for what the blob holds; a plain
- * record means that it died in the load. A process that died
- * anywhere else says nothing.
+ * record means that it died in the load. A process that died anywhere else says nothing.
  *
  * States of one generation of a blob:
  *

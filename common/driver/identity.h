@@ -60,6 +60,10 @@ void identity_get(struct bytes_reader *reader, struct driver_identity *ret_ident
 enum status identity_compare(const struct driver_identity *found,
                              const struct driver_identity *expected);
 
+/* Cache data of at most this size, in bytes, holds no pipeline: it is the header and, of some
+ * drivers of Mesa, a count of zero entries. */
+#define DRIVER_CACHE_EMPTY_SIZE (sizeof(VkPipelineCacheHeaderVersionOne) + 4)
+
 /* Whether `blob` starts with a VkPipelineCacheHeaderVersionOne of this very device: 32 bytes,
  * version ONE, vendorID, deviceID, pipelineCacheUUID (chapter "Pipeline Cache Header"). */
 bool identity_matches_blob(const struct driver_identity *identity, const void *blob, size_t size);

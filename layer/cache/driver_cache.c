@@ -126,7 +126,7 @@ bool driver_cache_read(const struct driver_caches *caches, VkPipelineCache cache
         VkResult result = driver_cache_get_data(caches, cache, &written, data);
         if (result == VK_SUCCESS && written <= capacity && (!spare || written < capacity)) {
             *ret_data = data;
-            *ret_size = written < DRIVER_CACHE_HEADER_SIZE ? 0 : written;
+            *ret_size = written < sizeof(VkPipelineCacheHeaderVersionOne) ? 0 : written;
             return true;
         }
         large_free(data);

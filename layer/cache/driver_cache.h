@@ -14,12 +14,8 @@
 
 #include "common/blobs/crash_page.h"
 #include "common/blobs/store.h"
+#include "common/driver/identity.h"
 #include "layer/chain/device.h"
-
-/* VkPipelineCacheHeaderVersionOne; and with the count of entries that some drivers of Mesa put
- * behind it: data of that size holds no pipeline. */
-#define DRIVER_CACHE_HEADER_SIZE 32
-#define DRIVER_CACHE_EMPTY_SIZE  (DRIVER_CACHE_HEADER_SIZE + 4)
 
 struct driver_permit;
 

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/machine.h"
+#include "common/driver/identity.h"
 #include "layer/cache/device_cache.h"
 #include "layer/recipes/recorder.h"
 #include "layer/trace/trace.h"

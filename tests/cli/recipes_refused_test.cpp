@@ -54,14 +54,7 @@ TEST_F(RecipeFiles, InvalidSpirvIsRefusedCountedAndNamed)
 // However little there is: SPIRV-Tools throw, and nothing of ours can catch that.
 TEST_F(RecipeFiles, MemoryThatRunsOutInAValidationIsTold)
 {
-    SamplePipeline large = Samples::pipeline(3);
-    const uint32_t extension[] = {2u << 16 | 4, 0}; // OpSourceExtension ""
-    std::string all;
-    for (int i = 0; i < 100000; i++) {
-        all.append(reinterpret_cast<const char *>(extension), sizeof extension);
-    }
-    large.code.insert(4 * 21, all); // behind the execution mode
-    Samples::encode_again(large);
+    const SamplePipeline large = Samples::costly_to_validate();
     write(large);
     const std::string verify = "exec " WARMPIPE_TOOL " verify --json " + root;
     ASSERT_EQ(run_shell(verify).exit_status, 0);

@@ -147,14 +147,7 @@ TEST_F(Warm, CodeOfOthersIsValidated)
 // document.
 TEST_F(Warm, CodeOfOthersThatMemoryLacksForIsNotBlamed)
 {
-    SamplePipeline large = Samples::pipeline(3);
-    const uint32_t extension[] = {2u << 16 | 4, 0}; // OpSourceExtension ""
-    std::string all;
-    for (int i = 0; i < 100000; i++) {
-        all.append(reinterpret_cast<const char *>(extension), sizeof extension);
-    }
-    large.code.insert(4 * 21, all); // behind the execution mode
-    Samples::encode_again(large);
+    const SamplePipeline large = Samples::costly_to_validate();
     Batch batch;
     put_pipeline(batch, large);
     Writer writer(root);

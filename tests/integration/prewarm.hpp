@@ -73,7 +73,8 @@ class PrewarmTest : public RecipesTest {
         return outcome;
     }
 
-    // A program that dies in a call for what the blob holds: that counts however long it took.
+    // A program that dies at once in a call for what the blob holds. A death in a compile would not
+    // count if a busy machine made that long.
     void die_of_the_blob()
     {
         run(

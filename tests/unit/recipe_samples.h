@@ -78,6 +78,20 @@ class Samples {
         pipeline.form = compute(pipeline);
     }
 
+    // Validating its code takes memory.
+    static SamplePipeline costly_to_validate()
+    {
+        SamplePipeline large = pipeline(3);
+        const uint32_t extension[] = {2u << 16 | 4, 0}; // OpSourceExtension ""
+        std::string all;
+        for (int i = 0; i < 100000; i++) {
+            all.append(reinterpret_cast<const char *>(extension), sizeof extension);
+        }
+        large.code.insert(4 * 21, all); // behind the execution mode
+        encode_again(large);
+        return large;
+    }
+
     static std::vector<uint32_t> spirv(uint32_t number, uint32_t words)
     {
         std::vector<uint32_t> code = {

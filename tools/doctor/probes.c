@@ -8,12 +8,9 @@
 #include <unistd.h>
 
 #include "common/base/text.h"
+#include "common/driver/identity.h"
 #include "tools/doctor/doctor.h"
 #include "tools/run/layer_process.h"
-
-/* VkPipelineCacheHeaderVersionOne and, of some drivers of Mesa, the count of entries: data of this
- * size holds no pipeline. */
-#define EMPTY_SIZE 36
 
 /* Advice for what drivers do wrong and the layer does not rely on. */
 #define LAYER_COPES "nothing to do: the layer goes by what the cache holds"
@@ -101,7 +98,7 @@ static bool probes_tell_round_trip(struct doctor *doctor, uint32_t index, struct
                     round->what, steps[result->step], result->result);
         return false;
     }
-    if (result->data_size <= EMPTY_SIZE) {
+    if (result->data_size <= DRIVER_CACHE_EMPTY_SIZE) {
         doctor_tell(doctor, VERDICT_NOTE, "driver_cache",
                     "nothing to do: identical objects are still shared, but each start compiles",
                     "%s: the driver's cache holds nothing (ineffective)", round->what);
@@ -134,7 +131,7 @@ static void probes_tell_merge(struct doctor *doctor, uint32_t index)
     if (doctor_child_died(doctor, "driver_merge", end, "merges two of this driver's caches")) {
         return;
     }
-    if (result.step != PROBE_DONE || result.merged_size <= EMPTY_SIZE) {
+    if (result.step != PROBE_DONE || result.merged_size <= DRIVER_CACHE_EMPTY_SIZE) {
         doctor_tell(doctor, VERDICT_NOTE, "driver_merge",
                     "let 'single-cache = yes' in a policy file forbid it (docs/POLICY.md)",
                     "the driver merges no caches (VkResult %d): what several processes compile at "

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/driver/identity.h"
+
 /* Device extensions that programs enable depend on these. */
 static const struct vulkan_instance_extension {
     const char *name;
@@ -232,9 +234,6 @@ void warm_vulkan_close(struct warm_vulkan *vulkan)
     *vulkan = (struct warm_vulkan){0};
 }
 
-/* Cache data of at most this size is its header and, of some drivers of Mesa, a count of zero. */
-#define WARM_CACHE_EMPTY 36
-
 /* How often data that grows meanwhile is read, and the least room that it is given to grow. */
 #define WARM_CACHE_READS 8
 #define WARM_CACHE_SPARE 4096
@@ -378,7 +377,7 @@ bool warm_cache_is_empty(struct warm_cache *cache)
     if (cache->alone) {
         pthread_mutex_unlock(cache->alone);
     }
-    return result == VK_SUCCESS && size <= WARM_CACHE_EMPTY;
+    return result == VK_SUCCESS && size <= DRIVER_CACHE_EMPTY_SIZE;
 }
 
 enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
@@ -392,7 +391,7 @@ enum status warm_cache_save(struct warm_cache *cache, size_t *ret_size)
     enum status reason = STATUS_ok;
     if (!data) {
         reason = STATUS_driver_refused;
-    } else if (size <= WARM_CACHE_EMPTY) {
+    } else if (size <= DRIVER_CACHE_EMPTY_SIZE) {
         reason = STATUS_ineffective;
     } else if (!digest_equal(digest, cache->saved)) {
         reason = warm_cache_commit(cache, data, size, false);

@@ -98,7 +98,8 @@ class ReadBoth : public testing::Test {
         return taken(done, data, size);
     }
 
-    inline static const std::string header = std::string(DRIVER_CACHE_HEADER_SIZE, '-');
+    inline static const std::string header =
+        std::string(sizeof(VkPipelineCacheHeaderVersionOne), '-');
     inline static const std::string of_the_device = header + "of the device";
     inline static const std::string of_programs = header + "collected";
     inline static const std::string ours = header + "ours";
